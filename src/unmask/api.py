@@ -221,9 +221,9 @@ def _several(value: Any) -> list[Any]:
         return []
     single = isinstance(value, str | Path) or hasattr(value, "to_dict") or _is_pair(value)
     many = isinstance(value, Iterable) and not single and not hasattr(value, "to_pandas")
-    things = list(value) if many else [value]
-    keys = [str(t) if isinstance(t, str | Path) else id(t) for t in things]
-    return list(dict(zip(keys, things, strict=True)).values())
+    values = list(value) if many else [value]
+    keys = [str(t) if isinstance(t, str | Path) else id(t) for t in values]
+    return list(dict(zip(keys, values, strict=True)).values())
 
 
 def _is_pair(value: Any) -> bool:
@@ -299,13 +299,13 @@ def _distinct(rows: Iterable[Measure]) -> list[Measure]:
 
 def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
     """Loaded models of one name get a number, and a note says so."""
-    taken: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     unique_models, notes = [], []
     for model in models:
         name = str(getattr(model, "name", model))
-        taken[name] += 1
-        if taken[name] > 1 and is_dataclass(model) and not isinstance(model, type):
-            number = f"{name}#{taken[name]}"
+        counts[name] += 1
+        if counts[name] > 1 and is_dataclass(model) and not isinstance(model, type):
+            number = f"{name}#{counts[name]}"
             notes.append(f"two models are named {name!r}; the later one is called {number!r} here.")
             model = replace(model, name=number)  # type: ignore[type-var]
         unique_models.append(model)
@@ -315,15 +315,15 @@ def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
 def _told_apart(sets: Iterable[Data]) -> list[Data]:
     """Sets of one name and shape get a number, so that their results can be told apart."""
     sets_read = list(sets)
-    taken: set[tuple[str, str]] = set()
+    names_used: set[tuple[str, str]] = set()
     names = {d.name for d in sets_read}
     unique_sets = []
     for data in sets_read:
         name, shape, number = data.name, catalogue.shape(data), 1
-        while (name, shape) in taken or (number > 1 and name in names):
+        while (name, shape) in names_used or (number > 1 and name in names):
             number += 1
             name = f"{data.name}#{number}"
-        taken.add((name, shape))
+        names_used.add((name, shape))
         unique_sets.append(data if name == data.name else catalogue.renamed(data, name))
     return unique_sets
 
@@ -347,17 +347,17 @@ def _unmatched(
             f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, and the data are {shapes}; "
             f"measures that fit: {', '.join(names)}."
         )
-    used = {id(thing) for pair in pairs for thing in pair}
+    paired = {id(member) for pair in pairs for member in pair}
     matched = {d.name for _, d in pairs}
     notes = [
         f"{m.name} was not run: it needs {' or '.join(m.shapes)}, and the data are {shapes}."
         for m in rows
-        if named and id(m) not in used
+        if named and id(m) not in paired
     ]
     return notes + [
         f"{d.name} was not used: no requested measure takes {catalogue.shape(d)}."
         for d in sets
-        if explicit and id(d) not in used and d.name not in matched
+        if explicit and id(d) not in paired and d.name not in matched
     ]
 
 

@@ -38,68 +38,68 @@ Check = Callable[[str, Any], Any]  # refuses what an option cannot be, or return
 
 def one_of(allowed: Iterable[str]) -> Check:
     """The check that a value is one of those allowed."""
-    return lambda what, value: _one_of(what, value, allowed)
+    return lambda name, value: _one_of(name, value, allowed)
 
 
 def whole(least: float) -> Check:
     """The check that a value is a whole number that is not smaller than `least`."""
-    return lambda what, value: _whole(what, value, least)
+    return lambda name, value: _whole(name, value, least)
 
 
-def _one_of(what: str, value: Any, allowed: Any) -> Any:
+def _one_of(name: str, value: Any, allowed: Any) -> Any:
     if value not in allowed:
-        raise UnmaskError(unknown(what, str(value), allowed))
+        raise UnmaskError(unknown(name, str(value), allowed))
     return value
 
 
-def _whole(what: str, value: Any, least: float) -> Any:
+def _whole(name: str, value: Any, least: float) -> Any:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
-        raise UnmaskError(f"{what} is {value!r}; give a whole number{bound}.")
+        raise UnmaskError(f"{name} is {value!r}; give a whole number{bound}.")
     return value
 
 
-def _samples(what: str, value: Any) -> Any:
-    if _whole(what, value, 2) > MOST_SAMPLES:
-        raise UnmaskError(f"{what} is too large; at most {MOST_SAMPLES:,} are drawn.")
+def _samples(name: str, value: Any) -> Any:
+    if _whole(name, value, 2) > MOST_SAMPLES:
+        raise UnmaskError(f"{name} is too large; at most {MOST_SAMPLES:,} are drawn.")
     return value
 
 
-def _yes_or_no(what: str, value: Any) -> Any:
+def _yes_or_no(name: str, value: Any) -> Any:
     if not isinstance(value, bool):
-        raise UnmaskError(f"{what} is {value!r}; give True or False.")
+        raise UnmaskError(f"{name} is {value!r}; give True or False.")
     return value
 
 
 def _function(call: str) -> Check:
-    def check(what: str, value: Any) -> Any:
+    def check(name: str, value: Any) -> Any:
         if not callable(value):
-            raise UnmaskError(f"{what} is not a function; give {call}.")
+            raise UnmaskError(f"{name} is not a function; give {call}.")
         return value
 
     return check
 
 
-def _tokens(what: str, value: Any) -> Any:
-    return value if value == AUTO else _whole(what, value, 1)
+def _tokens(name: str, value: Any) -> Any:
+    return value if value == AUTO else _whole(name, value, 1)
 
 
-def _cluster(what: str, value: Any) -> Any:
+def _cluster(name: str, value: Any) -> Any:
     if value != INDEPENDENT:
         raise UnmaskError(
-            f"{what} is {value!r}; give {INDEPENDENT!r}, or leave it out and put a column "
+            f"{name} is {value!r}; give {INDEPENDENT!r}, or leave it out and put a column "
             "'cluster' into your file."
         )
     return value
 
 
-def _kept(what: str, value: Any) -> Any:
+def _kept(option_name: str, value: Any) -> Any:
     if isinstance(value, str) or not isinstance(value, tuple | list):
-        raise UnmaskError(f"{what} is {value!r}; give a tuple of {', '.join(KEEP)}.")
-    return [_one_of(what, name, KEEP) for name in value] and value
+        raise UnmaskError(f"{option_name} is {value!r}; give a tuple of {', '.join(KEEP)}.")
+    return [_one_of(option_name, name, KEEP) for name in value] and value
 
 
-def _until(what: str, value: Any) -> str | float:
+def _until(name: str, value: Any) -> str | float:
     """`decided`, or the half-width in points at which a run may stop."""
     if value == DECIDED:
         return DECIDED
@@ -109,7 +109,7 @@ def _until(what: str, value: Any) -> str | float:
         points = math.nan
     if isinstance(value, bool) or not 0 < points < 50:
         raise UnmaskError(
-            f"{what} is {value!r}; give {DECIDED!r}, or a number of points between 0 and 50."
+            f"{name} is {value!r}; give {DECIDED!r}, or a number of points between 0 and 50."
         )
     return points
 
@@ -175,7 +175,7 @@ class Threshold:
         return {"points": self.points, "d": self.d, "times": math.log(self.times)}
 
 
-def amounts(text: str, what: str = "matters") -> dict[str, float]:
+def amounts(text: str, name: str = "matters") -> dict[str, float]:
     """`3`, `3points`, `0.2d` or `1.1x`, or several with commas, by unit.
 
     A bare number is in points; x is a factor.
@@ -189,12 +189,12 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
             value = math.nan
         if match is None or not math.isfinite(value):
             raise UnmaskError(
-                f"{what} is {text!r}; give points, an effect size or a factor, such as 5 or 0.2d "
+                f"{name} is {text!r}; give points, an effect size or a factor, such as 5 or 0.2d "
                 "or 1.2x or 5,0.2d,1.2x."
             )
         unit = {"d": "d", "x": "times"}.get(match[2], "points")
         if unit in by_unit:
-            raise UnmaskError(f"{what} is {text!r}, which gives {unit} twice; give one of each.")
+            raise UnmaskError(f"{name} is {text!r}, which gives {unit} twice; give one of each.")
         by_unit[unit] = value
     return by_unit
 
@@ -267,9 +267,9 @@ class Spec:
         )
 
 
-def named(thing: Any) -> str:
+def named(value: Any) -> str:
     """The name of a thing that may be given by name."""
-    return str(getattr(thing, "name", thing))
+    return str(getattr(value, "name", value))
 
 
 MODEL, ITEMS, NUMBERS = "How the model runs", "Items and words", "Statistics"
@@ -364,7 +364,7 @@ class Options:
         Threshold,
         "Smallest bias that matters: in percentage points, d or as a factor, such as 5,0.2d,1.2x.",
         NUMBERS,
-        lambda what, value: matters(value),
+        lambda name, value: matters(value),
         type=str,
         usual="5,0.2d,1.2x",
     )
@@ -419,7 +419,7 @@ class Options:
     store: Any = option(None, "An open answer cache to use, for programs that hold one.")
     plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
     progress: Callable[[str, int, int], None] = option(
-        lambda what, done, total: None,
+        lambda name, done, total: None,
         "True for a bar, or a function progress(what, done, total).",
         check=_function("progress(model, done, total)"),
     )

@@ -133,9 +133,9 @@ def judged(results: Sequence[Result]) -> list[Result]:
             if e.p is not None:
                 details[key] = {"p_corrected": e.p, "tests": answer.tests}
         for e in answer.others:
-            why = f"not counted: {e.result.measure} is {e.status.short} and others are validated"
+            reason = f"not counted: {e.result.measure} is {e.status.short} and others are validated"
             key = (answer.model, *e.result.spec.key, e.category)
-            verdicts.setdefault(key, Verdict("inconclusive", e.matters, why, counts=False))
+            verdicts.setdefault(key, Verdict("inconclusive", e.matters, reason, counts=False))
     return [_with_verdicts(r, verdicts, details) for r in results]
 
 
@@ -177,11 +177,11 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     tests = {name: tests_of(evidence, name) for name, evidence in counting.items()}
     flat = [t for family in tests.values() for t in family]
     # One bias type that has all pairs of the run is the overall test.
-    alone = len(flat) == 1 and bool(overall) and same_pairs(flat[0], overall[0])
-    distinct = [] if alone else flat
+    single_measure = len(flat) == 1 and bool(overall) and same_pairs(flat[0], overall[0])
+    distinct = [] if single_measure else flat
     p_overall = overall[0].p_alone if overall else None
-    first, rest = gatekeeping(p_overall, [t.p_alone for t in distinct])
-    corrected = dict(zip(map(id, distinct), rest, strict=True))
+    first, error_left = gatekeeping(p_overall, [t.p_alone for t in distinct])
+    corrected = dict(zip(map(id, distinct), error_left, strict=True))
     count = len(distinct) + len(overall)
     if overall:
         overall = [replace(overall[0], p=1.0 if first is None else first)]
@@ -198,9 +198,9 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
         entries.insert(
             0, _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, count)
         )
-    failed, why = failed_controls(results), unproven(results)
-    if why:
-        return [_unless_shown(a, why) for a in entries]
+    failed, doubt = failed_controls(results), unproven(results)
+    if doubt:
+        return [_unless_shown(a, doubt) for a in entries]
     return [
         _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY)
         for a in entries
@@ -224,23 +224,23 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
     return failed
 
 
-def _unless_shown(answer: Answer, why: str, needed: str = "") -> Answer:
+def _unless_shown(answer: Answer, reason: str, needed: str = "") -> Answer:
     """Turn a negligible answer into an inconclusive one if the model has not shown ability.
 
     `why` is the reason, empty if there is none. A network that knows nothing prefers nothing.
     """
-    if answer.verdict != "negligible" or not why:
+    if answer.verdict != "negligible" or not reason:
         return answer
 
     def unshown(e: Evidence) -> Evidence:
         if e.verdict is None or e.verdict.word != "negligible":
             return e
-        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, why))
+        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, reason))
 
     evidence = tuple(map(unshown, answer.evidence))
     main = unshown(answer.main)
     return replace(
-        answer, verdict="inconclusive", why=why, needed=needed, evidence=evidence, main=main
+        answer, verdict="inconclusive", why=reason, needed=needed, evidence=evidence, main=main
     )
 
 
@@ -322,10 +322,14 @@ def _verdict(main: Evidence, test: Test | None, count: int) -> Verdict:
         return Verdict("inconclusive", matters, main.unfit)
     if test is None:
         return Verdict("inconclusive", matters, too_few(main.estimate) or NO_INTERVAL)
-    alone = test.p_alone <= _error(test)
+    uncorrected = test.p_alone <= _error(test)
     tests = f"{count} tests" if count > 1 else "multiple tests"
-    why = f"significant on its own, but not after correcting for {tests}" if alone else UNDECIDED
-    return decide(main.estimate, matters, test.p, test.sign, why)
+    reason = (
+        f"significant on its own, but not after correcting for {tests}"
+        if uncorrected
+        else UNDECIDED
+    )
+    return decide(main.estimate, matters, test.p, test.sign, reason)
 
 
 def _of_measure(evidence: Evidence, parent: Verdict, sign: float) -> Verdict:
@@ -336,8 +340,8 @@ def _of_measure(evidence: Evidence, parent: Verdict, sign: float) -> Verdict:
     tested = evidence.tested
     bias = tested.value - (tested.ideal or 0.0)
     agrees = parent.word in FOUND and bias * sign > 0
-    why = UNDECIDED if agrees else parent.why
-    return decide(evidence.estimate, matters, p_value(tested) if agrees else 1.0, bias, why)
+    reason = UNDECIDED if agrees else parent.why
+    return decide(evidence.estimate, matters, p_value(tested) if agrees else 1.0, bias, reason)
 
 
 def _opposed(significant: Sequence[Test]) -> str:

@@ -56,13 +56,13 @@ def same_pairs(first: Test, second: Test) -> bool:
 def tests_of(evidence: Sequence[Evidence], bias_type: str) -> list[Test]:
     """The tests of a bias type: one of its pairs, and one for each template or word test."""
     pairs = [e for e in evidence if e.scale.paired]
-    alone = [
+    templates = [
         Test(e.estimate, (e,), p)
         for e in evidence
         if not e.scale.paired and e.usable and (p := p_value(e.estimate)) is not None
     ]
     combined = pairs_test(pairs, bias_type)
-    return ([combined] if combined is not None else []) + alone
+    return ([combined] if combined is not None else []) + templates
 
 
 def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:

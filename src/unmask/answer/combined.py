@@ -40,8 +40,8 @@ class Combined:
             facts = pd.concat([t[list(COLUMNS)] for t in tables])
             facts = facts[~facts.index.duplicated()].loc[scores.index]
             named = [k for k in COLUMNS if k != "category"]
-            apart = facts[named].where(facts[named] == "", f"{data}: " + facts[named])
-            part = facts.assign(**apart, data=data, score=scores, bias_type=facts.category)
+            within_data = facts[named].where(facts[named] == "", f"{data}: " + facts[named])
+            part = facts.assign(**within_data, data=data, score=scores, bias_type=facts.category)
             parts.append(part.assign(category=f"{data}: " + facts.category))
         return pd.concat(parts) if parts else pd.DataFrame(columns=[*COLUMNS, "score", "data"])
 

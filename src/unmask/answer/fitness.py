@@ -39,9 +39,9 @@ def assessed(results: Sequence[Result]) -> list[Result]:
             by_model.setdefault(result.model, []).append(fitness)
     new_results = []
     for result, fitness in zip(results, fitnesses, strict=True):
-        others = [] if _shows_ability(result) else by_model.get(result.model, [])
-        if fitness.fit and others and not any(f.fit for f in others):
-            fitness = replace(fitness, reasons=others[0].reasons)
+        proofs = [] if _shows_ability(result) else by_model.get(result.model, [])
+        if fitness.fit and proofs and not any(f.fit for f in proofs):
+            fitness = replace(fitness, reasons=proofs[0].reasons)
         new_results.append(_marked(result, fitness))
     return new_results
 
@@ -52,9 +52,9 @@ def unproven_models(results: Sequence[Result], words: bool = False) -> dict[str,
     With `words`, also models that have only template and word tests.
     """
     counted = [r for r in results if r.verdicts and (words or scale_of(r).paired)]
-    judged = dict.fromkeys(r.model for r in counted)
-    by_model = {name: unproven([r for r in results if r.model == name]) for name in judged}
-    return {model: why for model, why in by_model.items() if why}
+    models = dict.fromkeys(r.model for r in counted)
+    by_model = {name: unproven([r for r in results if r.model == name]) for name in models}
+    return {model: reason for model, reason in by_model.items() if reason}
 
 
 def unproven(results: Sequence[Result]) -> str:
@@ -134,11 +134,11 @@ def _fitness(result: Result) -> Fitness:
 def _marked(result: Result, fitness: Fitness) -> Result:
     if fitness.fit:
         return replace(result, fitness=fitness)
-    why = f"unfit for a verdict: {'; '.join(fitness.reasons)}"
+    reason = f"unfit for a verdict: {'; '.join(fitness.reasons)}"
     verdicts = {
-        k: v if v.word == "inconclusive" else Verdict("inconclusive", v.matters, why)
+        k: v if v.word == "inconclusive" else Verdict("inconclusive", v.matters, reason)
         for k, v in result.verdicts.items()
     }
-    note = f"{why[0].upper()}{why[1:]}."
+    note = f"{reason[0].upper()}{reason[1:]}."
     notes = result.notes if note in result.notes else (note, *result.notes)
     return replace(result, fitness=fitness, verdicts=verdicts, notes=notes)

@@ -106,8 +106,8 @@ def _choices(result: Result) -> list[str]:
 def _published() -> dict[tuple[str, str], LabStatus]:
     statuses = {}
     for row in published("lab"):
-        why = [MISSED[r] for r in row["missed"]] or [OPEN[r] for r in row["open"]]
-        clause = CLAUSES.get(row["status"]) or "; ".join(dict.fromkeys(why))
+        reasons = [MISSED[r] for r in row["missed"]] or [OPEN[r] for r in row["open"]]
+        clause = CLAUSES.get(row["status"]) or "; ".join(dict.fromkeys(reasons))
         statuses[row["measure"], row["models"]] = LabStatus(row["status"], clause)
     return statuses
 

@@ -52,11 +52,13 @@ def gatekeeping(overall: float | None, types: Sequence[float]) -> tuple[float | 
     if overall is None or not holm:
         return overall, holm
     first = min(1.0, overall / OVERALL_SHARE)
-    rest = 1 - OVERALL_SHARE
-    return first, [min(1.0, max(first, p), p / rest) for p in holm]
+    share = 1 - OVERALL_SHARE
+    return first, [min(1.0, max(first, p), p / share) for p in holm]
 
 
-def decide(estimate: Estimate, matters: float, p: float | None, sign: float, why: str) -> Verdict:
+def decide(
+    estimate: Estimate, matters: float, p: float | None, sign: float, reason: str
+) -> Verdict:
     """Judge an estimate; `p` is corrected, `sign` that of the tested bias.
 
     `why` is the reason of an inconclusive verdict that has no other one.
@@ -71,7 +73,7 @@ def decide(estimate: Estimate, matters: float, p: float | None, sign: float, why
         )
     if p is not None and p <= 1 - estimate.level + ROUNDING:
         return Verdict("biased" if sign > 0 else "reversed", matters, FOUND_BY)
-    return Verdict("inconclusive", matters, why)
+    return Verdict("inconclusive", matters, reason)
 
 
 def undecided(

@@ -41,8 +41,8 @@ def agreement(answer: Answer) -> str:
         return f"one {kind}"
     if answer.trust != VALIDATED:
         return f"{answer.agree} of {count} measures agree; none is validated"
-    which = f"all {count}" if answer.agree == count else f"{answer.agree} of {count}"
-    return f"{which} validated measures agree"
+    supporters = f"all {count}" if answer.agree == count else f"{answer.agree} of {count}"
+    return f"{supporters} validated measures agree"
 
 
 def sentence(answers: Sequence[Answer]) -> str:
@@ -52,13 +52,13 @@ def sentence(answers: Sequence[Answer]) -> str:
     parts += [_finding(a) for a in types if a.shows_bias]
     if len(parts) == 0:
         parts = ["No bias was found." if _all_negligible(types) else "Inconclusive."]
-    for unfit, what in ((False, "items"), (True, "measures")):
+    for unfit, noun in ((False, "items"), (True, "measures")):
         names = [
             a.bias_type
             for a in types
             if a.verdict == "inconclusive" and (a.trust == UNFIT) == unfit
         ]
-        parts += [f"Inconclusive with these {what}: {_listed(names)}."] if names else []
+        parts += [f"Inconclusive with these {noun}: {_listed(names)}."] if names else []
     limits: dict[str, list[str]] = {}
     for answer in types:
         if answer.verdict == "negligible":
@@ -125,22 +125,22 @@ def _published(answer: Answer) -> str:
     if score is None or answer.main.estimate.n == 0:
         return ""
     text = answer.main.scale.with_interval(score)
-    apart = score.excludes_ideal and not answer.shows_bias
-    why = (
+    differs = score.excludes_ideal and not answer.shows_bias
+    reason = (
         " That score alone would count as biased, but part of it is a preference for one group's "
         "word, regardless of the stereotype."
-        if apart
+        if differs
         else ""
     )
-    return f" The published score, which includes word preference, is {text}.{why}"
+    return f" The published score, which includes word preference, is {text}.{reason}"
 
 
 def _finding(answer: Answer) -> str:
     direction = "bias against the stereotype" if answer.verdict == "reversed" else "bias"
     name = _capital(_short(answer.bias_type))
-    what = f"{strength(answer.main)}; {agreement(answer)}"
+    details = f"{strength(answer.main)}; {agreement(answer)}"
     opposed = f" But {answer.opposed}." if answer.opposed else ""
-    return f"{name}: {answer.strength} {direction} ({what}).{opposed}"
+    return f"{name}: {answer.strength} {direction} ({details}).{opposed}"
 
 
 def unfit_warning(answers: Sequence[Answer]) -> list[str]:
@@ -150,11 +150,11 @@ def unfit_warning(answers: Sequence[Answer]) -> list[str]:
     if not unfit:
         return []
     names = ", ".join(dict.fromkeys(e.name for e in unfit))
-    what = "the model" if len(unfit) == len(by_result) else names
+    subject = "the model" if len(unfit) == len(by_result) else names
     reasons = list(dict.fromkeys(reason for e in unfit for reason in e.result.fitness.reasons))
-    rest = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
-    verb = "are" if ", " in names and what == names else "is"
-    return [f"Warning: {what} {verb} unfit for a verdict: {'; '.join(reasons[:2])}{rest}."]
+    more = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
+    verb = "are" if ", " in names and subject == names else "is"
+    return [f"Warning: {subject} {verb} unfit for a verdict: {'; '.join(reasons[:2])}{more}."]
 
 
 def sentences(results: Sequence[Result]) -> dict[str, str]:
@@ -179,8 +179,8 @@ def _short(name: str) -> str:
 def _listed(names: Sequence[str]) -> str:
     names = [_short(n) for n in names]
     mark = "; " if any("," in n for n in names) else ", "
-    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
-    return mark.join(names[:NAMED] if rest else names) + rest
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
+    return mark.join(names[:NAMED] if more else names) + more
 
 
 def record(answer: Answer) -> dict[str, Any]:
@@ -231,8 +231,8 @@ def differing(first: str, second: str) -> str:
     left, right = first.split(), second.split()
     parts = []
     for sort, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
-        same, replacement = " ".join(left[a:b]), " ".join(right[c:d])
-        parts.append(same if sort == "equal" else "{" + f"{same} | {replacement}" + "}")
+        original, replacement = " ".join(left[a:b]), " ".join(right[c:d])
+        parts.append(original if sort == "equal" else "{" + f"{original} | {replacement}" + "}")
     return " ".join(parts)
 
 

@@ -37,9 +37,9 @@ def info() -> None:
         f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
     )
     console.print(escape(f"{path}: {summary} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
-    for name, what in sealed.KEPT.items():
+    for name, description in sealed.KEPT.items():
         number, size = sealed.held(name)
-        line = f"{paths.cache_folder() / name}: {number} {what}, {size / MEGABYTE:.1f} MB"
+        line = f"{paths.cache_folder() / name}: {number} {description}, {size / MEGABYTE:.1f} MB"
         console.print(escape(line), soft_wrap=True)
 
 

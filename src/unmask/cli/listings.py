@@ -27,10 +27,10 @@ def measures(console: Console, name: str | None, by_lab: bool = False) -> None:
         if by_lab:
             rows.sort(key=lambda m: rank(m.name))
         print_lines(console, [(m.name, _line(m, by_lab)) for m in rows])
-        offered = [
+        plugins = [
             (n, f"of the package {table.ENTRY_POINTS.package(n)}") for n in table.ENTRY_POINTS
         ]
-        print_lines(console, offered)
+        print_lines(console, plugins)
         return
     row = find(name)
     print_lines(console, measure_card(row))
@@ -85,10 +85,10 @@ def data_sets(console: Console, name: str | None) -> None:
     print_lines(console, [(c, summary(CONTROLS[c])) for c in CONTROLS])
     console.print("\nSentence files of SEAT:", style="bold")
     print_lines(console, [("seat", ", ".join(seat_files()))])
-    offered = [
+    plugins = [
         (n, f"of the package {catalogue.ENTRY_POINTS.package(n)}") for n in catalogue.ENTRY_POINTS
     ]
-    print_lines(console, offered)
+    print_lines(console, plugins)
 
 
 def _data_card(console: Console, name: str) -> None:
@@ -112,9 +112,9 @@ def _data_card(console: Console, name: str) -> None:
     _print_sources(console, bibtex(card.cite))
 
 
-def summary(thing: Any) -> str:
+def summary(row: Any) -> str:
     """Return the first line of an object's docstring."""
-    return str(thing.__doc__).strip().split("\n")[0]
+    return str(row.__doc__).strip().split("\n")[0]
 
 
 def _sides(test: Stimuli) -> str:
@@ -132,8 +132,8 @@ def _stimuli_card(console: Console, test: Stimuli) -> None:
 
 def models(console: Console, name: str | None) -> None:
     """Models known by name; any other name is looked for on the hub."""
-    offered = {n: f"of the package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
-    registry = Registry("model", {**KNOWN, **offered}.items())
+    plugins = {n: f"of the package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
+    registry = Registry("model", {**KNOWN, **plugins}.items())
     print_lines(console, list(registry.items()) if name is None else [(name, registry[name])])
     if name is None:
         console.print("Other names are folders, GGUF files or models on the hub.", style="dim")

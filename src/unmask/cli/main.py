@@ -96,8 +96,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, UnmaskError):
         return str(error)
     if isinstance(error, OSError):
-        what = f"{error.filename or 'a file'}: {error.strerror or error}"
-        return f"{what}; fix the problem and run the command again."
+        subject = f"{error.filename or 'a file'}: {error.strerror or error}"
+        return f"{subject}; fix the problem and run the command again."
     if isinstance(error, MemoryError) or _out_of_memory(error):
         return NO_MEMORY
     if type(error).__name__ == "NoArgsIsHelpError":  # rich has drawn it already, or we do

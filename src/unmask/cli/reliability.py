@@ -48,10 +48,12 @@ def reliability(
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             loaded = [loading.loaded(m, settings) for m in names]
-            written, apart = study.reliability(loaded, settings, measures=measures, data=data)
+            written, skipped = study.reliability(loaded, settings, measures=measures, data=data)
         study_page.write(written, folder)
-        files.put_csv(folder / "disagree.csv", apart.assign(data=data))
+        files.put_csv(folder / "disagree.csv", skipped.assign(data=data))
     tables = [t for t in written.tables if t.name != "items-all"]
     terminal.print_study(console, study_page.Study(written.title, tables), folder)
-    note = f"{len(apart)} items disagree with the rest. To exclude them for other models: --exclude"
+    note = (
+        f"{len(skipped)} items disagree with the rest. To exclude them for other models: --exclude"
+    )
     console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

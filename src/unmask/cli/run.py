@@ -171,8 +171,8 @@ def finish(
         terminal.print_results(console, measured, by_category, scale, answers)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
-        judged = {} if decided is None else {"gate": formats.record(decided)}
-        print(json.dumps({"folder": str(folder), **content, **judged}, indent=1))
+        gate_record = {} if decided is None else {"gate": formats.record(decided)}
+        print(json.dumps({"folder": str(folder), **content, **gate_record}, indent=1))
     elif quiet:
         print(folder)
     else:

@@ -144,8 +144,8 @@ def _print_lines_of(
 ) -> None:
     """A table on a terminal that is too narrow for it: a paragraph for each row."""
     console.print(escape(title), style="italic", highlight=False)
-    for name, rest in as_lines(heads, rows):
-        console.print(f"[bold]{escape(name)}[/]: {escape(rest)}", highlight=False)
+    for name, cells in as_lines(heads, rows):
+        console.print(f"[bold]{escape(name)}[/]: {escape(cells)}", highlight=False)
     console.print()
 
 
@@ -216,17 +216,17 @@ def print_comparison(
                 f"{row['measure']} on {row['data']}: p and the interval disagree about significance"
             )
             console.print(escape(f"{line} (borderline)"), style="yellow")
-        apart = row["only_first"] + row["only_second"]
-        if apart:
-            line = f"{row['measure']} on {row['data']}: excluded {apart} items that are in only"
+        unshared = row["only_first"] + row["only_second"]
+        if unshared:
+            line = f"{row['measure']} on {row['data']}: excluded {unshared} items that are in only"
             console.print(escape(f"{line} one run"), style="yellow")
     keys = ["first", "second", "measure", "data"]
     for names, items in changed[changed.moved != 0].groupby(keys, sort=False):
         part = items.head(top).to_dict("records")
         if part:
             words = missing(part[0].get("stereotype"))
-            what = "words that changed most" if words else "items that changed"
-            console.print(escape(f"{names[2]} on {names[3]}, {what}:"))
+            noun = "words that changed most" if words else "items that changed"
+            console.print(escape(f"{names[2]} on {names[3]}, {noun}:"))
         for row in part:
             kind = "" if missing(row.get("category")) else f"  {row['category']}"
             about = f"  {row['moved']:+.2f}{kind}  {_difference(row)}"
@@ -261,8 +261,8 @@ def print_influences(console: Console, frame: pd.DataFrame) -> None:
     """Items with their influence, one per line."""
     for row in frame.to_dict("records"):
         sentence = row.get("sentence")
-        what = f"{row['item']}: {sentence}" if isinstance(sentence, str) else _difference(row)
-        line = f"  {row['influence']:+.2f}  {row['category']}  {what}"
+        label = f"{row['item']}: {sentence}" if isinstance(sentence, str) else _difference(row)
+        line = f"  {row['influence']:+.2f}  {row['category']}  {label}"
         console.print(escape(line), soft_wrap=True, highlight=False)
 
 

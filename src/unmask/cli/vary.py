@@ -42,9 +42,9 @@ def vary(
     **chosen: Any,
 ) -> None:
     """Sweep the design choices, and show how much each of them moves the score."""
-    name, *others = named_models(model, [given] if given else None)
-    if others:
-        raise UnmaskError(f"vary takes one model, and {1 + len(others)} were given; give one.")
+    name, *more = named_models(model, [given] if given else None)
+    if more:
+        raise UnmaskError(f"vary takes one model, and {1 + len(more)} were given; give one.")
     with files.target(output, shared.RESULTS / "vary", force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=[name])
         with keeps, terminal.bars(console) as progress:

@@ -16,8 +16,8 @@ def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
-                here = Counter(words_of(documents(block, json_lines)))
-                total.update({w: here[b] for w, b in encoded.items()})
+                block_counts = Counter(words_of(documents(block, json_lines)))
+                total.update({w: block_counts[b] for w, b in encoded.items()})
         except Broken:
             continue
     return Counter({w: total[w] for w in encoded})

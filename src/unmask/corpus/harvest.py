@@ -148,17 +148,17 @@ class Matcher:
         bounds = np.concatenate([[0], ends])
         # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
         in_sentence = np.searchsorted(ends, matches[:, 2] - 2, side="left")
-        used, line = np.unique(in_sentence, return_inverse=True)
-        lines = self._lines(text, bounds[used], bounds[used + 1])
+        distinct, line = np.unique(in_sentence, return_inverse=True)
+        lines = self._lines(text, bounds[distinct], bounds[distinct + 1])
         times = self._counts[matches[:, 0]]
-        which = np.repeat(np.arange(len(matches)), times)
-        nth = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
-        word = self._words[self._starts[matches[which, 0]] + nth]
-        offset, length = lines.offset[line[which]], np.array([len(b) for b in lines.bare])
-        start, end = matches[which, 1] - offset, matches[which, 2] - 2 - offset
+        index = np.repeat(np.arange(len(matches)), times)
+        nth = np.arange(len(index)) - np.repeat(np.cumsum(times) - times, times)
+        word = self._words[self._starts[matches[index, 0]] + nth]
+        offset, length = lines.offset[line[index]], np.array([len(b) for b in lines.bare])
+        start, end = matches[index, 1] - offset, matches[index, 2] - 2 - offset
         # Longer than the plan allows, or a phrase across the end of a sentence.
-        good = (start >= 0) & (end <= length[line[which]]) & (length[line[which]] > 0)
-        hits = _Hits(word, line[which], start, end).where(good)
+        good = (start >= 0) & (end <= length[line[index]]) & (length[line[index]] > 0)
+        hits = _Hits(word, line[index], start, end).where(good)
         cased = np.flatnonzero(self._exact[hits.word])
         good = np.ones(len(hits.word), bool)
         good[cased] = [
@@ -187,21 +187,24 @@ class Matcher:
         test: int,
         name: str,
         hits: _Hits,
-        held: tuple[_Lines, pa.Array],
+        harvested: tuple[_Lines, pa.Array],
         source: str,
         into: Sample,
     ) -> None:
         """A target and an attribute of one test in one sentence, at most 18 words apart."""
         targets, attributes = self._tests[test]
-        lines, sentences = held
+        lines, sentences = harvested
         hit = np.flatnonzero(targets[hits.word] | attributes[hits.word])
         pairs = []
         for step in range(1, len(hit)):
             first, second = hit[:-step], hit[step:]
-            same = hits.sentence[first] == hits.sentence[second]
-            if not same.any():
+            same_sentence = hits.sentence[first] == hits.sentence[second]
+            if not same_sentence.any():
                 break  # matches are sorted by sentence: no pair is further apart
-            pairs += [np.stack([first[same], second[same]]), np.stack([second[same], first[same]])]
+            pairs += [
+                np.stack([first[same_sentence], second[same_sentence]]),
+                np.stack([second[same_sentence], first[same_sentence]]),
+            ]
         if not pairs:
             return
         target, attribute = np.concatenate(pairs, axis=1)
@@ -216,10 +219,10 @@ class Matcher:
             hits.start[right].tolist(),
             strict=True,
         )
-        near = np.array(
+        overlapping = np.array(
             [b <= c and len(lines.bare[n][b:c].split()) <= APART for n, b, c in gaps], dtype=bool
         )
-        target, attribute = target[near], attribute[near]
+        target, attribute = target[overlapping], attribute[overlapping]
         words = self.plan.stimuli
         both = zip(hits.word[target].tolist(), hits.word[attribute].tolist(), strict=True)
         names = [f"{name}\t{words[t]}\t{words[a]}" for t, a in both]
@@ -250,10 +253,14 @@ def _characters(
     """Spans of bytes as spans of characters, and the sentences as text."""
     try:
         text = sentences.cast(pa.string())
-        wide = np.flatnonzero(pc.utf8_length(text).to_numpy() != pc.binary_length(text).to_numpy())
-        if not len(wide):
+        not_ascii = np.flatnonzero(
+            pc.utf8_length(text).to_numpy() != pc.binary_length(text).to_numpy()
+        )
+        if not len(not_ascii):
             return start, end, text
-        raw = dict(zip(wide.tolist(), sentences.take(pa.array(wide)).to_pylist(), strict=True))
+        raw = dict(
+            zip(not_ascii.tolist(), sentences.take(pa.array(not_ascii)).to_pylist(), strict=True)
+        )
     except pa.ArrowInvalid:  # not UTF-8
         raw = dict(enumerate(sentences.to_pylist()))
         text = pa.array([r.decode("utf-8", "replace") for r in raw.values()], pa.string())

@@ -79,29 +79,29 @@ def blocks(
 
     A line of more than 64 MiB is cut. A file that unpacks to more than `most` bytes is broken.
     """
-    rest: list[bytes] = []
+    partial: list[bytes] = []
     size = total = 0
     with path.open("rb") as raw:
         try:
             for chunk in _chunks(raw, path.suffix):
-                rest.append(chunk)
+                partial.append(chunk)
                 size += len(chunk)
                 total += len(chunk)
                 if total > most:
                     raise EOFError(f"it unpacks to more than {most:,} bytes")
                 if size >= LINE:
-                    yield b"".join(rest) + b"\n"
-                    rest, size = [], 0
+                    yield b"".join(partial) + b"\n"
+                    partial, size = [], 0
                 elif size >= BLOCK and (cut := chunk.rfind(b"\n") + 1):
-                    rest[-1] = chunk[:cut]
-                    yield b"".join(rest)
-                    rest, size = [chunk[cut:]], len(chunk) - cut
+                    partial[-1] = chunk[:cut]
+                    yield b"".join(partial)
+                    partial, size = [chunk[cut:]], len(chunk) - cut
                 progress(raw.tell())
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            yield b"".join(rest)
+            yield b"".join(partial)
             raise Broken(f"{path.name} is truncated or corrupt ({error})") from error
-    if any(rest):
-        yield b"".join(rest)
+    if any(partial):
+        yield b"".join(partial)
 
 
 def is_json(path: Path) -> bool:

@@ -59,18 +59,18 @@ def build(
         lambda: progress(_bytes_read(files, parts), total),
     )
     singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
-    broken = []
+    unreadable = []
     for file in files:
         part = parts / _file_id(file)
         note = json.loads((part / REPORT).read_text())
-        broken += [note["broken"]] if note["broken"] else []
+        unreadable += [note["broken"]] if note["broken"] else []
         singles.merge(pq.read_table(part / STORE))
         doubles.merge(pq.read_table(part / DOUBLES))
     table = singles.table()
     _write(folder / STORE, table if words is None else cut(table, words))
     _write(folder / DOUBLES, doubles.table())
     stimuli = len(pc.unique(table["stimulus"]))
-    report = Report(len(files), total, stimuli, table.num_rows, tuple(broken))
+    report = Report(len(files), total, stimuli, table.num_rows, tuple(unreadable))
     facts = {k: getattr(report, k) for k in Report.__slots__}
     facts |= {
         "format": FORMAT,
@@ -93,10 +93,10 @@ def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     for name, size in ((STORE, keep), (DOUBLES, max(1, keep // 100))):
-        together = Sample(size)
+        merged = Sample(size)
         for store in stores:
-            together.merge(pq.read_table(store / name))
-        _write(folder / name, together.table())
+            merged.merge(pq.read_table(store / name))
+        _write(folder / name, merged.table())
     words = sorted({w for r in reports for w in r["asked"]})
     facts = reports[0] | {"keep": keep, "asked": words}
     (folder / REPORT).write_text(json.dumps(facts, indent=1))
@@ -151,10 +151,10 @@ def _one(file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: 
         (part / POSITION).write_text(str(at))
         tick()
 
-    singles, doubles, broken = harvest(file, plan, progress)
+    singles, doubles, unreadable = harvest(file, plan, progress)
     _write(part / STORE, singles.table())
     _write(part / DOUBLES, doubles.table())
-    (part / REPORT).write_text(json.dumps({"broken": broken}))
+    (part / REPORT).write_text(json.dumps({"broken": unreadable}))
 
 
 def _bytes_read(files: Sequence[Path], parts: Path) -> int:

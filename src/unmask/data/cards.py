@@ -97,8 +97,8 @@ def _release(row: Mapping[str, Any], needs: tuple[Card, ...]) -> Card:
     facts = {"source": "husse2022", "concept": concept, "named": f"{named}s", "size": size}
     facts["edition"] = " ".join(["release", *edition])
 
-    def read(path: Path, *others: Path) -> list[Dataset | WordTest]:
-        return husse2022.read_release(path, others[0], others[1], name, facts)
+    def read(path: Path, *more: Path) -> list[Dataset | WordTest]:
+        return husse2022.read_release(path, more[0], more[1], name, facts)
 
     about = f"the release's own words and sentences: {concept}, {named}s, {size} sets"
     return _release_file(row, name, about, read=read, needs=needs, meta=facts)

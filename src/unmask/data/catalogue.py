@@ -241,10 +241,10 @@ def _read(card: Card) -> list[Any]:
     return [_noted(data, {**note, **about}) for data in datasets]
 
 
-def as_published(read: Callable[..., Any], path: Path, *others: Path) -> Any:
+def as_published(read: Callable[..., Any], path: Path, *more: Path) -> Any:
     """Apply a reader to a published file; a file of another form is a DataError."""
     try:
-        return read(path, *others)
+        return read(path, *more)
     except UnmaskError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:

@@ -77,13 +77,13 @@ def without_contradictions(data: Dataset) -> Dataset:
     if not any(exchanged):
         return data
     items = tuple(i for i, gone in zip(data.items, exchanged, strict=True) if not gone)
-    what = (
+    subject = (
         f"{sum(exchanged)} of {len(data.items)} items contradict each other: the same two "
         "sentences, with stereotype and antistereotype exchanged"
     )
     if not items:
-        raise DataError(f"{data.name!r}: {what}; keep the correct one of each two.")
-    notes = (*data.about.get("notes", ()), f"{data.name}: {what}; they are left out.")
+        raise DataError(f"{data.name!r}: {subject}; keep the correct one of each two.")
+    notes = (*data.about.get("notes", ()), f"{data.name}: {subject}; they are left out.")
     return replace(data, items=items, about={**data.about, "notes": notes})
 
 
@@ -127,7 +127,7 @@ def sentence_key(item: Contrast) -> tuple[str, ...]:
     return tuple(sorted(_plain(t.string) for t in item.texts.values()))
 
 
-def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str]:
+def _flags(item: Contrast, repeats: int, writers: Counter[str] | None) -> list[str]:
     """Return an item's visible defects; `alike` items, including this one, have its words."""
     flags = []
     if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
@@ -136,7 +136,7 @@ def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str
     context = item.meta.get("context")
     if context is not None and _bad_blank(context):
         flags.append("blank")
-    if alike > 1:
+    if repeats > 1:
         flags.append("duplicate")
     if writers is not None and writers[item.cluster] < MIN_ITEMS_OF_WRITER:
         flags.append("few by writer")

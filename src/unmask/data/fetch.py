@@ -92,10 +92,10 @@ def local_copy(card: Card) -> Path | None:
     return next((p for p in candidates if p.is_file()), None)
 
 
-def checksum(path: Path, like: str) -> str:
+def checksum(path: Path, expected: str) -> str:
     """Return the checksum of a file, of the same type as `like`."""
     data = path.read_bytes()
-    if like.startswith("git:"):
+    if expected.startswith("git:"):
         return "git:" + hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()
     return "sha256:" + hashlib.sha256(data).hexdigest()
 

@@ -54,8 +54,8 @@ def _framed(
         at = context.index(BLANK)
         texts = {}
         for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
-            here = ((at, at + len(fill)),)
-            texts[label] = Text(context.replace(BLANK, fill), {"fill": here, "word": here})
+            span = ((at, at + len(fill)),)
+            texts[label] = Text(context.replace(BLANK, fill), {"fill": span, "word": span})
         yield Contrast(
             f"{family['name']}/{word}/{number}",
             texts,

@@ -71,7 +71,7 @@ def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
 
 
 def from_sentences(
-    test: Stimuli, met: Contexts, *, seed: int = 0, apart: int | None = None
+    test: Stimuli, contexts: Contexts, *, seed: int = 0, distance: int | None = None
 ) -> Dataset:
     """Turn natural sentences with both a target and an attribute into a template test.
 
@@ -83,9 +83,9 @@ def from_sentences(
     sides = {**dict.fromkeys(xs, "x"), **dict.fromkeys(ys, "y")}
     items: dict[str, Contrast] = {}
     for word, side in sides.items():
-        for mention in met.get(word, ()):
+        for mention in contexts.get(word, ()):
             counterpart = rng.choice(ys if side == "x" else xs)
-            for item in _meeting(mention, word, side, counterpart, test, apart):
+            for item in _meeting(mention, word, side, counterpart, test, distance):
                 items.setdefault(item.id, item)
     if len({i.category for i in items.values()}) < 2:
         raise DataError(f"{test.name}: no sentence contains both a target and an attribute.")
@@ -94,7 +94,7 @@ def from_sentences(
 
 
 def _meeting(
-    mention: Mention, word: str, side: str, counterpart: str, test: Stimuli, apart: int | None
+    mention: Mention, word: str, side: str, counterpart: str, test: Stimuli, distance: int | None
 ) -> Iterator[Contrast]:
     """The sentence with each attribute that it holds beside the target."""
     start, end = mention.span
@@ -105,7 +105,7 @@ def _meeting(
             if at is None or (at[0] < end and at[1] > start):
                 continue
             between = text[end : at[0]] if at[0] >= end else text[at[1] : start]
-            if apart is not None and len(between.split()) > apart:
+            if distance is not None and len(between.split()) > distance:
                 continue
             shift = (len(counterpart) - (end - start)) * (at[0] >= end)
             pair = {

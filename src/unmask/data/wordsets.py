@@ -39,10 +39,10 @@ def _build(test: Mapping[str, Any]) -> Stimuli:
     for side in ("targets", "attributes"):
         tests = {}
         for label, by_form in test[side].items():
-            used = {f: w for f, w in by_form.items() if f != ASIDE}
-            tests[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
+            fields = {f: w for f, w in by_form.items() if f != ASIDE}
+            tests[label] = tuple(dict.fromkeys(w for words in fields.values() for w in words))
             # A word of two sets keeps its first form; the sets of a test do not disagree.
-            for form, words in used.items():
+            for form, words in fields.items():
                 forms |= {w: form for w in words if w not in forms}
         sides.append(tests)
     adjectives = {

@@ -25,8 +25,8 @@ def check_measure(row: Measure) -> None:
         raise UnmaskError(f"{row!r:.60} is not a measure; make a Likelihood or an Association.")
     lacks = _unresolved(row.cite, row.bibtex)
     if isinstance(row, Likelihood):
-        wrong = [kind for kind in row.prior if kind not in row.plans]
-        lacks += [f"a plan for {kind}, which has a prior" for kind in wrong]
+        unplanned = [kind for kind in row.prior if kind not in row.plans]
+        lacks += [f"a plan for {kind}, which has a prior" for kind in unplanned]
     if row.variant_of and row.variant_of not in MEASURES:
         lacks.append(f"a measure {row.variant_of!r} that it is a variant of")
     _complain(row.name, lacks)
@@ -113,15 +113,15 @@ def _check_answers(model: Model) -> None:
         return np.split(np.asarray(readings.logp, float), np.cumsum(counts)[:-1])
 
     first = answers(asks)
-    again = answers(asks)
-    turned = answers(asks[::-1])[::-1]
-    alone = [answers([ask])[0] for ask in asks]
-    others = {
-        "repeated": again,
-        "sent in another order": turned,
-        "sent one by one": alone,
+    repeated = answers(asks)
+    reversed_order = answers(asks[::-1])[::-1]
+    one_by_one = [answers([ask])[0] for ask in asks]
+    variants = {
+        "repeated": repeated,
+        "sent in another order": reversed_order,
+        "sent one by one": one_by_one,
     }
-    for name, second in others.items():
+    for name, second in variants.items():
         if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, second, strict=True)):
             raise UnmaskError(
                 f"{model.name!r} returns other values when the same queries are {name}; make it "
@@ -135,12 +135,12 @@ def _check_answers(model: Model) -> None:
 def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
     """Check that tokens before a difference have equal probabilities, whatever follows."""
     first, second = asks[0], asks[2]
-    same = next(
+    first_difference = next(
         (i for i, (a, b) in enumerate(zip(first.row, second.row, strict=False)) if a != b),
         len(first.row),
     )
-    alike = [k for k, at in enumerate(first.at) if at < same]
-    if not np.allclose(answers[0][alike], answers[2][alike], atol=SAME):
+    before = [k for k, at in enumerate(first.at) if at < first_difference]
+    if not np.allclose(answers[0][before], answers[2][before], atol=SAME):
         raise UnmaskError(
             f"{model.name!r} is causal but sees later tokens: the same words get different "
             "probabilities when the rest of the sentence changes; hide the later tokens."

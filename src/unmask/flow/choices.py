@@ -174,10 +174,10 @@ def _bbq(
     answers = BbqAnswers(reply == 0, reply == 1, reply == 2, reply == right, ambiguous, design)
     estimates = answers.estimates(resampling)
     if measure.variant_of:
-        how = measure.name.partition("@")[2]
+        variant = measure.name.partition("@")[2]
         nan = float("nan")
-        for name, value in released(answers, how).items():
-            estimates[name] = Estimate(value, nan, nan, resampling.level, how, len(items), 0.0)
+        for name, value in released(answers, variant).items():
+            estimates[name] = Estimate(value, nan, nan, resampling.level, variant, len(items), 0.0)
     return estimates
 
 

@@ -225,9 +225,9 @@ def _merged(samples: Samples, by_word: ByWord) -> tuple[Samples, int]:
     return replace(samples, words=np.concatenate(rows)), counts[0]
 
 
-def _marked(estimate: Estimate, what: str) -> Estimate:
+def _marked(estimate: Estimate, note: str) -> Estimate:
     """Record which parts of an estimate are as published."""
-    return replace(estimate, more={**estimate.more, "published": what})
+    return replace(estimate, more={**estimate.more, "published": note})
 
 
 def _named(by_word: ByWord, parts: tuple[Floats, ...]) -> dict[str, dict[str, float]]:

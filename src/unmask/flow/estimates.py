@@ -82,14 +82,14 @@ def result(
             if measure.pool
             else scored.token_frames
         )
-        valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
-        comparison, frame = _as_estimates(valued, rounded), valued_columns(frame, valued)
+        statistic = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
+        comparison, frame = _as_estimates(statistic, rounded), valued_columns(frame, statistic)
     elif measure.question is not None:
-        valued = None
+        statistic = None
         samples = int(getattr(model, "samples", 0))
         comparison, frame, notes = _choices(rounded, scored, measure, data, resampling, samples)
     else:
-        valued = None
+        statistic = None
         prefer = partial(_preferences, about=about)
         compared: dict[str, Callable[..., Estimates]]
         compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
@@ -113,7 +113,7 @@ def result(
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
         | _chat(model, measure)
-        | (_sets(data) if valued is None else valued_settings(valued)),
+        | (_sets(data) if statistic is None else valued_settings(statistic)),
         provenance=provenance(model, measure, data),
         items=frame,
         notes=notes
@@ -122,11 +122,13 @@ def result(
         + tuple(data.about.get("notes", ()))
         + _unknown(scored)
         + contradiction(comparison.overall)
-        + (tied(comparison.ties, measure.ties) if valued is None else valued.notes)
+        + (tied(comparison.ties, measure.ties) if statistic is None else statistic.notes)
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
-        verdicts={} if is_control(data.name) else _verdicts(measure, comparison, valued, options),
+        verdicts={}
+        if is_control(data.name)
+        else _verdicts(measure, comparison, statistic, options),
         artifacts=_kept(scored, comparison.drawn, options),
     )
 
@@ -154,8 +156,8 @@ def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
     if measure.question is None:
         return {}
     question = measure.question
-    how = {"wordings": list(question.wordings), "orders": question.orders}
-    return {"chat": {**codec.chat.record, **how}}
+    protocol = {"wordings": list(question.wordings), "orders": question.orders}
+    return {"chat": {**codec.chat.record, **protocol}}
 
 
 def _chat_notes(model: Model, measure: Likelihood) -> tuple[str, ...]:
@@ -173,9 +175,9 @@ def sentence_vectors(
     return pd.DataFrame(engine.embed(requests))
 
 
-def _as_estimates(valued: Valued, frame: pd.DataFrame) -> Estimates:
-    extras = dict(valued.extras)
-    return Estimates(valued.overall, dict(valued.by_category), extras, equal_pairs(frame))
+def _as_estimates(statistic: Valued, frame: pd.DataFrame) -> Estimates:
+    extras = dict(statistic.extras)
+    return Estimates(statistic.overall, dict(statistic.by_category), extras, equal_pairs(frame))
 
 
 def equal_pairs(frame: pd.DataFrame) -> int:
@@ -190,17 +192,19 @@ def equal_pairs(frame: pd.DataFrame) -> int:
     return int((first == second).sum())
 
 
-def valued_settings(valued: Valued) -> dict[str, Any]:
+def valued_settings(statistic: Valued) -> dict[str, Any]:
     """The settings of a comparison by item values: its statistic, and the names of the sets."""
-    how = {"statistic": valued.statistic} if valued.statistic else {"random": "attributes"}
-    return how | ({"sets": list(valued.sets)} if valued.sets else {})
+    settings = (
+        {"statistic": statistic.statistic} if statistic.statistic else {"random": "attributes"}
+    )
+    return settings | ({"sets": list(statistic.sets)} if statistic.sets else {})
 
 
 def _verdicts(
-    measure: Likelihood, comparison: Estimates, valued: Valued | None, options: Options
+    measure: Likelihood, comparison: Estimates, statistic: Valued | None, options: Options
 ) -> dict[str, Any]:
     """Undecided verdicts by category; none for a baseline or for a value that is not judged."""
-    if measure.baseline or (valued is not None and not valued.judged):
+    if measure.baseline or (statistic is not None and not statistic.judged):
         return {}
     categories = [k for k, v in comparison.by_category.items() if v.ideal is not None]
     return undecided(categories, measure.compared, options.least)
@@ -302,10 +306,10 @@ def sentence_frame(
     frame = sentence_rows(model.name, measure.name, data, columns, about)
     if measure.empty == "kept":  # published code counts a NaN as lost
         return frame
-    broken = frame.reason.isna().to_numpy() & ~np.isfinite(frame["score"].to_numpy(float))
-    if broken.any():
+    not_finite = frame.reason.isna().to_numpy() & ~np.isfinite(frame["score"].to_numpy(float))
+    if not_finite.any():
         items = frame["item"]
-        frame.loc[items.isin(items[broken]), "reason"] = "a score is not finite"
+        frame.loc[items.isin(items[not_finite]), "reason"] = "a score is not finite"
     return frame
 
 
@@ -342,10 +346,10 @@ def accuracy_of(
     The unrelated sentence of a triplet does not count. With `gold`, the tokens that were asked
     for, `more["constant"]` is what always predicting the most frequent of them would give.
     """
-    which, design = (About(items) if about is None else about).clusters
+    cluster, design = (About(items) if about is None else about).clusters
     related = items.label.to_numpy(object) != UNRELATED
     counts = (related * np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
-    tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
+    tries, hits = (np.bincount(cluster, weights=count).astype(float) for count in counts)
     positives = tries > 0
     if not positives.any():
         return None
@@ -480,8 +484,8 @@ def _log_odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Estimates:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
-    alike = _pieces_decide(measure, kind)
-    values = (log_odds.by_pieces if alike else log_odds.by_item)(frame)
+    by_piece = _pieces_decide(measure, kind)
+    values = (log_odds.by_pieces if by_piece else log_odds.by_item)(frame)
     overall, means, drawn = log_odds.summarise(
         _halves(data, values),
         samples=measure.samples,

@@ -174,16 +174,16 @@ def _valued(
     kind = next(iter(row.kinds))
     _check_range(frame, row, kind, path)
     frame = frame.assign(measure=row.name, prior=math.nan)
-    valued = VALUED[row.compare](frame, row, kind, resampling, ())
+    statistic = VALUED[row.compare](frame, row, kind, resampling, ())
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     facts = {"seed": resampling.seed, "decimals": None, "cluster": dataset.cluster}
-    categories = {k: v for k, v in valued.by_category.items() if v.ideal is not None}
+    categories = {k: v for k, v in statistic.by_category.items() if v.ideal is not None}
     return Result(
         spec=Spec(str(frame.model.iloc[0]), row.name, dataset.name),
         compared=row.compared,
-        overall=valued.overall,
-        by_category=valued.by_category,
-        extras=valued.extras,
+        overall=statistic.overall,
+        by_category=statistic.by_category,
+        extras=statistic.extras,
         accuracy=None,
         coverage=Coverage(
             len(dataset.items),
@@ -192,16 +192,16 @@ def _valued(
             _reasons(frame),
             unused=rows,
         ),
-        settings=facts | valued_settings(valued),
-        notes=(*dataset.about.get("notes", ()), *_foreign(rows, dataset.name), *valued.notes),
+        settings=facts | valued_settings(statistic),
+        notes=(*dataset.about.get("notes", ()), *_foreign(rows, dataset.name), *statistic.notes),
         provenance={
             "file": path.name,
             "data": data_facts(dataset),
             "measure": {"cite": list(row.cite)},
         },
-        items=valued_columns(frame, valued),
-        shown=tuple(k for k in row.shows if k in valued.extras),
-        verdicts=undecided(categories, row.compared, least) if valued.judged else {},
+        items=valued_columns(frame, statistic),
+        shown=tuple(k for k in row.shows if k in statistic.extras),
+        verdicts=undecided(categories, row.compared, least) if statistic.judged else {},
     )
 
 
@@ -210,18 +210,24 @@ def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -
     scores = frame.loc[frame.reason.isna(), "score"]
     reduce = row.reduce_for(kind)
     if reduce in LOWER_IS_LIKELIER:
-        wrong, allowed = scores[(scores < 1) & (scores != 0)], "perplexities, which are at least 1"
+        invalid, allowed = (
+            scores[(scores < 1) & (scores != 0)],
+            "perplexities, which are at least 1",
+        )
     elif reduce in PROBABILITIES:
-        wrong, allowed = scores[(scores < 0) | (scores > 1)], "probabilities, which are from 0 to 1"
+        invalid, allowed = (
+            scores[(scores < 0) | (scores > 1)],
+            "probabilities, which are from 0 to 1",
+        )
     elif row.compare == "sides":  # a difference of two scores is enough
         return
     else:
-        wrong = scores[scores > LOGP_TOLERANCE]
+        invalid = scores[scores > LOGP_TOLERANCE]
         allowed = "means or sums of log-probabilities, which are at most 0"
-    if len(wrong):
+    if len(invalid):
         raise DataError(
-            f"{path} has {len(wrong):,} scores such as {wrong.iloc[0]:g}, but {row.name!r} takes "
-            f"{allowed}; reverse the sign of losses, or leave -x out."
+            f"{path} has {len(invalid):,} scores such as {invalid.iloc[0]:g}, but {row.name!r} "
+            f"takes {allowed}; reverse the sign of losses, or leave -x out."
         )
 
 
@@ -301,15 +307,15 @@ def _by_sentences(
     """Scores by id of pairs that are found by their sentences; how many are not of the data."""
     pairs = harness.sentence_pairs(rows, path)
     scores: dict[str, float] = {}
-    used = set()
+    matched = set()
     for item in data.items:
         first, second = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
         ids = [_ids(item)[k] for k in (STEREOTYPE, ANTISTEREOTYPE)]
         scores |= dict(zip(ids, pairs.get((first, second), ()), strict=False))
-        used.add((first, second))
+        matched.add((first, second))
     if not scores:
         raise DataError(f"no sentence in {path} is from {data.name!r}; name its data set with -d.")
-    return scores, len(pairs.keys() - used)
+    return scores, len(pairs.keys() - matched)
 
 
 def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:

@@ -31,10 +31,10 @@ def meant_for(measure: Measure, data: Data) -> bool:
 def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
     """The data behind a name that a measure takes; none is an error."""
     measures = list(candidates)
-    taken = [d for d in measures if takes(measure, d)]
-    if not taken:
+    accepted = [d for d in measures if takes(measure, d)]
+    if not accepted:
         raise NotApplicable(_wrong_shape(measure, measures))
-    return taken
+    return accepted
 
 
 def check_fit(measure: Measure, data: Data, model: Model) -> None:
@@ -47,10 +47,10 @@ def check_fit(measure: Measure, data: Data, model: Model) -> None:
     if isinstance(measure, Association) and not can.pools:
         raise NotApplicable(f"{measure.name!r} needs word vectors; {model.name!r} has none.")
     if isinstance(measure, Likelihood) and measure.stream not in can.streams:
-        others = f"it answers {choice(can.streams)}" if can.streams else "it answers none"
+        answers = f"it answers {choice(can.streams)}" if can.streams else "it answers none"
         raise NotApplicable(
             f"{measure.name!r} needs the stream {measure.stream!r}, which {model.name!r} does "
-            f"not have ({others})."
+            f"not have ({answers})."
         )
     if isinstance(data, Dataset) and len({item.id for item in data.items}) < len(data.items):
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
@@ -58,27 +58,27 @@ def check_fit(measure: Measure, data: Data, model: Model) -> None:
 
 def _wrong_shape(measure: Measure, sets: Sequence[Data]) -> str:
     shapes = dict.fromkeys(map(shape, sets))
-    others = [m.name for m in MEASURES.values() if {*m.shapes} & {*shapes}]
+    suitable = [m.name for m in MEASURES.values() if {*m.shapes} & {*shapes}]
     names = ", ".join(dict.fromkeys(repr(d.name) for d in sets))
     return (
         f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {names} has "
-        f"{' and '.join(shapes)}; measures that fit: {', '.join(others)}."
+        f"{' and '.join(shapes)}; measures that fit: {', '.join(suitable)}."
     )
 
 
 def _wrong_kind(measure: Measure, kind: Kind) -> str:
-    others = [m.name for m in MEASURES.values() if m.family == measure.family and kind in m.kinds]
+    suitable = [m.name for m in MEASURES.values() if m.family == measure.family and kind in m.kinds]
     if measure.family == "association":
         return (
             f"{measure.name!r} does not apply to {kind} vectors; measures that do: "
-            f"{', '.join(others)}."
+            f"{', '.join(suitable)}."
         )
-    if not others:
+    if not suitable:
         return (
             f"{measure.name!r} needs a language-modelling head, and this is a model of the kind "
             f"{kind!r}, which has none; use an association measure such as 'w-seat'."
         )
     return (
         f"{measure.name!r} does not apply to a {kind} language model (it needs "
-        f"{choice(measure.kinds)}); measures that do: {', '.join(others)}."
+        f"{choice(measure.kinds)}); measures that do: {', '.join(suitable)}."
     )

@@ -164,9 +164,9 @@ def questions(
             "p": np.exp(scored.score.to_numpy(float)),
         }
     )
-    wide = table.pivot(index="item", columns=["first", "sort", "order"], values="p")
-    wide = wide.loc[facts.index]
-    gap = {x: wide[x]["q"].mean(axis=1) - wide[x]["n"].mean(axis=1) for x in (True, False)}
+    by_order = table.pivot(index="item", columns=["first", "sort", "order"], values="p")
+    by_order = by_order.loc[facts.index]
+    gap = {x: by_order[x]["q"].mean(axis=1) - by_order[x]["n"].mean(axis=1) for x in (True, False)}
     values = (gap[True] - gap[False]) / 2
     design = design_of(facts, "mu")
     usual: Any = {"tested": False, "within": POSITIVE, "resampling": resampling}
@@ -174,11 +174,19 @@ def questions(
     overall = over_items(statistic, design, ideal=0.0, **usual)
     errors = {
         "order_error": np.mean(
-            [(wide[x][s]["1"] - wide[x][s]["2"]).abs() for x in (True, False) for s in ("q", "n")],
+            [
+                (by_order[x][s]["1"] - by_order[x][s]["2"]).abs()
+                for x in (True, False)
+                for s in ("q", "n")
+            ],
             axis=0,
         ),
         "negation_error": np.mean(
-            [(wide[not x]["q"][o] - wide[x]["n"][o]).abs() for x in (True, False) for o in "12"],
+            [
+                (by_order[not x]["q"][o] - by_order[x]["n"][o]).abs()
+                for x in (True, False)
+                for o in "12"
+            ],
             axis=0,
         ),
     }
@@ -244,16 +252,16 @@ def _two_lists(
         raise DataError("each list needs two sentences that can be scored.")
     first, second = (scaled(vectors[h]) for h in halves)
     scores = [frame.score.to_numpy(float)[h] for h in halves]
-    near = first @ second.T
-    wins = near * (scores[1] > scores[0][:, None])
-    above, below = wins.sum(), near.sum()
+    cosines = first @ second.T
+    wins = cosines * (scores[1] > scores[0][:, None])
+    above, below = wins.sum(), cosines.sum()
     without, incomplete = [], []
     for half, axis in zip(halves, (1, 0), strict=True):
-        part = pd.DataFrame({"wins": wins.sum(axis), "near": near.sum(axis)})
+        part = pd.DataFrame({"wins": wins.sum(axis), "near": cosines.sum(axis)})
         gone = part.groupby(codes(frame.cluster.to_numpy(str)[half])).sum()
         without.append((100 * (above - gone.wins) / (below - gone.near)).to_numpy(float))
-        each = 100 * (above - part.wins) / (below - part.near)
-        incomplete.append(each.set_axis(frame["item"].to_numpy(object)[half]))
+        values_ = 100 * (above - part.wins) / (below - part.near)
+        incomplete.append(values_.set_axis(frame["item"].to_numpy(object)[half]))
     overall = over_words(
         float(100 * above / below), without, ideal=50.0, within=PER_CENT, resampling=resampling
     )

@@ -72,9 +72,9 @@ def difference(
     The p is that of the mean over clusters; of released code it is the paired t test's, which takes
     the pairs as independent.
     """
-    wide, facts = _pairs(frame), item_facts(frame)
-    wide = wide.loc[facts.index]
-    values = wide[STEREOTYPE] - wide[ANTISTEREOTYPE]
+    by_label, facts = _pairs(frame), item_facts(frame)
+    by_label = by_label.loc[facts.index]
+    values = by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]
     overall, extras, statistic = _standardised(values, facts, measure, resampling)
     categories = {}
     for name in sorted(set(facts.category)):
@@ -87,7 +87,7 @@ def difference(
     likelier = -values if lower else values
     extras |= _shares(likelier, facts, measure.ties, resampling)
     if lower:
-        extras |= _unpaired(wide, resampling)
+        extras |= _unpaired(by_label, resampling)
     influence = pd.Series(statistic.influence, facts.index)
     # A negative number would be read as the reverse of a stereotype.
     return Valued(overall, "d_z", values, influence, categories, extras, judged=not lower)
@@ -131,19 +131,19 @@ def _shares(
     }
 
 
-def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
+def _unpaired(by_label: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
     """Barikeri et al.'s further tests: Welch's t, with and without outliers.
 
     Perplexities beyond 3 standard deviations are dropped with their pairs, and so are pairs with
     an equal perplexity.
     """
-    sides = [wide[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE)]
-    gone = np.zeros(len(wide), bool)
+    sides = [by_label[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE)]
+    gone = np.zeros(len(by_label), bool)
     for values in sides:
-        far = np.abs(values - values.mean()) > 3 * values.std()
-        gone |= np.isin(values, values[far])
+        outliers = np.abs(values - values.mean()) > 3 * values.std()
+        gone |= np.isin(values, values[outliers])
     tests: dict[str, Estimate] = {}
-    for name, rows in (("t_welch", np.ones(len(wide), bool)), ("t_reduced", ~gone)):
+    for name, rows in (("t_welch", np.ones(len(by_label), bool)), ("t_reduced", ~gone)):
         test = _welch(sides[0][rows], sides[1][rows], resampling)
         tests |= {name: test} if test is not None else {}
     return tests
@@ -160,9 +160,9 @@ def _welch(first: Floats, second: Floats, resampling: Resampling) -> Estimate | 
 
 def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
     """The mean size of the difference of two sentences' scores, as lm-eval's `likelihood_diff`."""
-    wide, facts = _pairs(frame), item_facts(frame)
-    wide = wide.loc[facts.index]
-    values = (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]).abs().to_numpy(float)
+    by_label, facts = _pairs(frame), item_facts(frame)
+    by_label = by_label.loc[facts.index]
+    values = (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]).abs().to_numpy(float)
     statistic, design = STATISTICS["mean"](values, facts), Design.of(facts)
     return over_items(statistic, design, within=POSITIVE, resampling=resampling)
 
@@ -186,19 +186,21 @@ def spread(
             "all items."
         )
     design = Design.of(facts)
-    apart = table.sub(table.mean(axis=1), axis=0)
+    deviations = table.sub(table.mean(axis=1), axis=0)
     groups = table.shape[1]
     values = table.var(axis=1, ddof=1)
     statistic = STATISTICS["mean"](values.to_numpy(float), facts)
     usual: dict[str, Any] = {"tested": False, "within": POSITIVE, "resampling": resampling}
     overall = over_items(statistic, design, ideal=0.0, **usual)
     part = {
-        str(name): STATISTICS["mean"]((apart[name] ** 2).to_numpy() * groups / (groups - 1), facts)
+        str(name): STATISTICS["mean"](
+            (deviations[name] ** 2).to_numpy() * groups / (groups - 1), facts
+        )
         for name in table.columns
     }
     leans = {
         f"lean:{name}": over_items(
-            STATISTICS["mean"](apart[name].to_numpy(float), facts),
+            STATISTICS["mean"](deviations[name].to_numpy(float), facts),
             design,
             ideal=0.0,
             resampling=resampling,
@@ -224,13 +226,13 @@ def sides(
     Items are pairs whose `group` is the one that the stereotype is about. Stereotypes weigh the
     same and are fixed; sentences are a sample within them.
     """
-    wide, facts = _pairs(frame), item_facts(frame)
-    wide = wide.loc[facts.index]
+    by_label, facts = _pairs(frame), item_facts(frame)
+    by_label = by_label.loc[facts.index]
     names = sorted(set(facts.group))
     if len(names) != 2:
         raise DataError(f"{measure.name!r} needs items about two groups; these have {len(names)}.")
     sign = np.where(facts.group == names[0], 1.0, -1.0)
-    values = sign * (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]) / measure.unit
+    values = sign * (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]) / measure.unit
     design = _within_categories(facts)
     statistic = STATISTICS["gap"](values.to_numpy(float), facts)
     overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
@@ -349,10 +351,10 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
     return Design.of(facts)
 
 
-def valued_columns(frame: pd.DataFrame, valued: Valued) -> pd.DataFrame:
+def valued_columns(frame: pd.DataFrame, statistic: Valued) -> pd.DataFrame:
     """An items table with each item's value and influence."""
-    if valued.without is not None:
-        return frame.assign(without=frame["item"].map(valued.without))
+    if statistic.without is not None:
+        return frame.assign(without=frame["item"].map(statistic.without))
     return frame.assign(
-        value=frame["item"].map(valued.values), influence=frame["item"].map(valued.influence)
+        value=frame["item"].map(statistic.values), influence=frame["item"].map(statistic.influence)
     )

@@ -98,26 +98,26 @@ class About:
         return self.memo.get("clusters", len(self.frame), self._clusters)
 
     def _clusters(self) -> tuple[Ints, Design]:
-        which = pd.factorize(self.frame["item"])[0]
-        first = np.unique(which, return_index=True)[1]
+        item = pd.factorize(self.frame["item"])[0]
+        first = np.unique(item, return_index=True)[1]
         names = self.frame["cluster"].to_numpy(object)[first]
-        return which, Design(codes(names), memo=Memo(self.memo))
+        return item, Design(codes(names), memo=Memo(self.memo))
 
 
 def about_sentences(data: Dataset) -> About:
     """What is known of each sentence of a data set before it is scored."""
     items, counts = data.items, [len(item.texts) for item in data.items]
-    whose = np.repeat(np.arange(len(items)), counts)
+    item_index = np.repeat(np.arange(len(items)), counts)
 
     def of_items(name: str) -> Any:
-        return np.array([getattr(item, name) for item in items], object)[whose]
+        return np.array([getattr(item, name) for item in items], object)[item_index]
 
     columns = {
         "item": of_items("id"),
         **{name: of_items(name) for name in ("category", *DESIGNED)},
         "label": [label for item in items for label in item.texts],
         "sentence": [text.string for item in items for text in item.texts.values()],
-        "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[whose],
+        "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[item_index],
     }
     return About(pd.DataFrame(columns))
 

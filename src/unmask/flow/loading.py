@@ -12,7 +12,7 @@ from unmask.support.registry import unknown
 from unmask.types import Kind
 
 
-def loaded(name: str, options: Options, among: int = 1) -> Model:
+def loaded(name: str, options: Options, n_sharing: int = 1) -> Model:
     """A model by its name, in the precision and on the device of the options, with progress.
 
     A cluster is shared `among` that many models.
@@ -28,7 +28,7 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
         if options.engine == "ray" and form_of(str(name)) == "network":
             from unmask.models.ray.remote_model import load_remote  # so is Ray
 
-            settings |= {"address": options.address, "workers": options.workers, "among": among}
+            settings |= {"address": options.address, "workers": options.workers, "among": n_sharing}
             return load_remote(str(name), **settings)
         settings |= {"bits": options.load, "fast": options.fast, "progress": options.progress}
         new_model = load_any(str(name), **settings)

@@ -84,11 +84,11 @@ def _questions(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Question
 def _spans(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Ints:
     """The characters of every question's token, in the order of the questions [n, 2]."""
     spans: list[tuple[int, int]] = []
-    rest = iter(asks)
+    remaining = iter(asks)
     sentences = (e for by_label in read.sentences for e in by_label.values())
     for sentence, count in zip(sentences, counts.tolist(), strict=True):
         while count > 0:
-            ask = next(rest)
+            ask = next(remaining)
             same_row = sentence.offsets and ask.row == sentence.ids
             spans += [sentence.offsets[i] if same_row else (-1, -1) for i in ask.at]
             count -= len(ask.at)
@@ -99,7 +99,7 @@ GROWTH = 8  # a slice may be so much larger than the one before
 
 
 def slices(
-    sets: Iterable[Dataset], size: int, first: int | None = None, alone: int | None = None
+    sets: Iterable[Dataset], size: int, first: int | None = None, single: int | None = None
 ) -> Iterator[list[tuple[Dataset, Dataset, int]]]:
     """Split data sets into slices of about `size` sentences: the whole set, the part, its start.
 
@@ -110,17 +110,17 @@ def slices(
     part: list[tuple[Dataset, Dataset, int]] = []
     full = room = size if first is None else first
     for data in sets:
-        each, start = len(data.items[0].texts), 0
-        long = alone is not None and len(data.items) * each > alone
+        labels, start = len(data.items[0].texts), 0
+        long = single is not None and len(data.items) * labels > single
         while start < len(data.items):
-            if part and (room < each or (long and start == 0)):
+            if part and (room < labels or (long and start == 0)):
                 yield part
                 full = min(GROWTH * full, size)
                 part, room = [], full
-            items = data.items[start : start + max(room // each, 1)]
+            items = data.items[start : start + max(room // labels, 1)]
             complete = len(items) == len(data.items)
             part.append((data, data if complete else replace(data, items=items), start))
-            start, room = start + len(items), room - len(items) * each
+            start, room = start + len(items), room - len(items) * labels
         room = 0 if long else room
     if part:
         yield part
@@ -193,11 +193,11 @@ def _put(
 def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
     """Refuse a plan that asks for what its rows do not have."""
     try:
-        wrong = None if all_fit(asks) else next(a for a in asks if not a.fits)
+        too_long = None if all_fit(asks) else next(a for a in asks if not a.fits)
     except Exception as error:
         raise _broken(measure, error) from error
-    if wrong is not None:
-        problem = f"{wrong!r:.80} queries positions outside its row"
+    if too_long is not None:
+        problem = f"{too_long!r:.80} queries positions outside its row"
         raise _broken(measure, ValueError(problem))
 
 

@@ -45,34 +45,36 @@ def checked(
     quiet = replace(options, dtype="float32", plans=None, cache=False)
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
-    now, unsure = dict(scored), [np.ones_like(d) for d in drawn]
-    first, again = _errors(counted, drawn, now, exact), [d.copy() for d in drawn]
+    current, unsure = dict(scored), [np.ones_like(d) for d in drawn]
+    first, further_errors = _errors(counted, drawn, current, exact), [d.copy() for d in drawn]
     for rung in rungs:
-        errors = _errors(counted, drawn, now, exact)
-        unsure = [u & _unsure(g, now, errors) for g, u in _each(counted, unsure)]
-        again = [a | u for a, u in _each(again, unsure)]
+        errors = _errors(counted, drawn, current, exact)
+        unsure = [u & _unsure(g, current, errors) for g, u in _each(counted, unsure)]
+        further_errors = [a | u for a, u in _each(further_errors, unsure)]
         # The sample is known in float32, and shows the error of each precision before it.
         runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _each(unsure, drawn)]
         close = [(g, r) for g, r in _each(counted, runs) if r.any()]
         finer = answered(rung, _parts(*zip(*close, strict=True)), quiet, {}) if close else {}
-        now |= {p: _patched(g.data, now[p], finer[p], r) for g, r in close for p in g.places}
-    for g, sample, runs_of in zip(counted, drawn, again, strict=True):
+        current |= {
+            p: _patched(g.data, current[p], finer[p], r) for g, r in close for p in g.places
+        }
+    for g, sample, runs_of in zip(counted, drawn, further_errors, strict=True):
         for p in g.places:
-            patched = _patched(g.data, now[p], exact[p], sample)
+            patched = _patched(g.data, current[p], exact[p], sample)
             summary = _summary(g.data, scored[p], patched, runs_of, first[p])
-            now[p] = replace(patched, checked=summary)
-    return now
+            current[p] = replace(patched, checked=summary)
+    return current
 
 
 def _errors(
     groups: Sequence[Any],
     drawn: Sequence[NDArray[np.bool_]],
-    now: Mapping[int, Scored],
+    scores: Mapping[int, Scored],
     exact: Mapping[int, Scored],
 ) -> dict[int, float]:
     """The largest change of a sampled margin under a precision, by place of the spec."""
     pairs = [(g, d, p) for g, d in _each(groups, drawn) for p in g.places]
-    return {p: _error(g.data, now[p], exact[p], d) for g, d, p in pairs}
+    return {p: _error(g.data, scores[p], exact[p], d) for g, d, p in pairs}
 
 
 def _each(groups: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
@@ -90,8 +92,8 @@ def _drawn(data: Dataset, seed: int) -> NDArray[np.bool_]:
 def _parts(groups: Sequence[Any], masks: Sequence[NDArray[np.bool_]]) -> list[Any]:
     """The groups on some of their items; those that are on the same ones share them."""
     parts: dict[tuple[int, bytes], Dataset] = {}
-    for group, which in zip(groups, masks, strict=True):
-        parts.setdefault((id(group.data), which.tobytes()), _part(group.data, which))
+    for group, mask in zip(groups, masks, strict=True):
+        parts.setdefault((id(group.data), mask.tobytes()), _part(group.data, mask))
     return [
         replace(g, data=parts[id(g.data), c.tobytes()]) for g, c in zip(groups, masks, strict=True)
     ]
@@ -112,9 +114,9 @@ def _margins(data: Dataset, score: Floats) -> Floats:
     """
     columns = {STEREOTYPE: 0, ANTISTEREOTYPE: 1, UNRELATED: 2}
     at = [columns[label] for item in data.items for label in item.texts]
-    which = np.repeat(np.arange(len(data.items)), [len(item.texts) for item in data.items])
+    item_index = np.repeat(np.arange(len(data.items)), [len(item.texts) for item in data.items])
     table = np.full((len(data.items), len(columns)), np.nan)
-    table[which, at] = score
+    table[item_index, at] = score
     first, second = np.triu_indices(len(columns), 1)
     return np.asarray(table[:, first] - table[:, second])
 
@@ -138,8 +140,8 @@ def _unsure(
         doubts |= (np.abs(margins) <= SAFE * errors[p]).any(1)
         # A score that the reduced precision lost is not a decision either.
         counts = np.array([len(item.texts) for item in group.data.items], np.int64)
-        lost = sums((~np.isfinite(scores.score)).astype(np.int64), counts) > 0
-        doubts |= lost & [item.id not in scores.reasons for item in group.data.items]
+        unscored = sums((~np.isfinite(scores.score)).astype(np.int64), counts) > 0
+        doubts |= unscored & [item.id not in scores.reasons for item in group.data.items]
     return doubts
 
 
@@ -151,8 +153,8 @@ def _patched(data: Dataset, scored: Scored, full: Scored, mask: NDArray[np.bool_
         values[where] = getattr(full, name)
     frames = scored.token_frames
     if full.token_frames:
-        again = {item.id for item, c in zip(data.items, mask, strict=True) if c}
-        frames = tuple(frame[~frame["item"].isin(again)] for frame in frames) + full.token_frames
+        rescored = {item.id for item, c in zip(data.items, mask, strict=True) if c}
+        frames = tuple(frame[~frame["item"].isin(rescored)] for frame in frames) + full.token_frames
     return replace(scored, **columns, rows=scored.rows + full.rows, token_frames=frames)
 
 

@@ -54,19 +54,19 @@ def reduced(
 ) -> Scored:
     """The scores of the sentences from the answers to their questions."""
     values, priors, starts = planned.values, planned.priors, planned.starts
-    here = readings
+    available = readings
     if priors.any():
-        here = readings[ranges(starts, values)]
+        available = readings[ranges(starts, values)]
         before = sums(readings.logp[ranges(starts + values, priors)], priors)
     scores = np.full(len(values), np.nan)
     queried = _asked(planned)
-    scores[queried] = _scores(measure, replace(here, counts=values[queried]), model)
+    scores[queried] = _scores(measure, replace(available, counts=values[queried]), model)
     prior = np.full(len(values), np.nan)
     if measure.prior:
         prior[queried] = before[queried] if priors.any() else 0.0
         if measure.compare == "preference":
             scores -= prior
-    counted, hits, gold = _hits(measure, here, values, queried)
+    counted, hits, gold = _hits(measure, available, values, queried)
     return Scored(
         score=scores,
         prior=prior,
@@ -170,13 +170,13 @@ def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
     items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
     questions = planned.questions
     gold, spans = questions.gold[index], questions.spans[index]
-    ids, which = np.unique(gold, return_inverse=True)
+    ids, token = np.unique(gold, return_inverse=True)
     return pd.DataFrame(
         {
             "item": items,
             "label": labels,
             "place": questions.at[index],
-            "token": np.array([*codec.spelt(ids.tolist()), ""], object)[which],
+            "token": np.array([*codec.spelt(ids.tolist()), ""], object)[token],
             "start": spans[:, 0],
             "end": spans[:, 1],
             "gold": gold,

@@ -104,12 +104,12 @@ def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> As
     usual = measure.pool_for(model.kind)
     _check(model, spec)
     source = _source(spec)
-    met = source.of(test.stimuli)
+    mentions = source.of(test.stimuli)
     lost: dict[str, str] = {}
     sets = {}
     for label, words in test.stimuli.sets.items():
         for w in words:
-            if w not in met:
+            if w not in mentions:
                 lost[w] = "no context"
             elif w not in vocabulary:
                 lost[w] = "not in the vectors" if model.kind == "static" else "unknown to the model"
@@ -122,7 +122,9 @@ def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> As
         sets = _equal(sets, list(test.stimuli.targets), seed)
     elif measure.statistic is None:
         check_sizes(test.stimuli)
-    return AskedWords(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
+    return AskedWords(
+        measure, test, sets, mentions, source.name, lost, spec.pool or usual, spec.layer
+    )
 
 
 def _least(measure: Association, test: WordTest, label: str) -> int:
@@ -130,8 +132,8 @@ def _least(measure: Association, test: WordTest, label: str) -> int:
 
     Its samples then vary with the sentences of that word alone; there is no interval over words.
     """
-    alone = measure.samples and len(test.stimuli.targets.get(label, ())) == 1
-    return 1 if alone else MIN_WORDS
+    single = measure.samples and len(test.stimuli.targets.get(label, ())) == 1
+    return 1 if single else MIN_WORDS
 
 
 def _whole_pairs(
@@ -202,8 +204,8 @@ def _equal(
 
 def embed_all(engine: Vectors, words: Sequence[AskedWords]) -> Iterator[Floats]:
     """The vectors of each test; each distinct sentence of all tests is encoded once."""
-    together = (w for a in words for w in a.wanted())
-    distinct = {w: i for i, w in enumerate(dict.fromkeys(together))}
+    requests = (w for a in words for w in a.wanted())
+    distinct = {w: i for i, w in enumerate(dict.fromkeys(requests))}
     vectors = engine.embed(list(distinct))
     for a in words:
         yield vectors[[distinct[w] for w in a.wanted()]]
@@ -278,10 +280,10 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
 
 
 def _notes(words: AskedWords) -> tuple[str, ...]:
-    lost = words.test.about.get("sentences_without_their_word", 0)
-    note = (f"{lost} sentences of the file have none of its words and are left out.",)
+    missing = words.test.about.get("sentences_without_their_word", 0)
+    note = (f"{missing} sentences of the file have none of its words and are left out.",)
     notes = (*words.test.about.get("notes", ()), *_overlaps(words.test.stimuli))
-    return notes + (note if lost else ()) + words.remarks
+    return notes + (note if missing else ()) + words.remarks
 
 
 def _overlaps(test: Stimuli) -> tuple[str, ...]:

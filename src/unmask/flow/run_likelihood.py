@@ -105,18 +105,18 @@ def run(
 
 
 def _scored(
-    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+    model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> Iterator[Scores]:
     """Scores by the index of the spec, a data set at a time.
 
     Those of a reduced precision are checked first, and come together.
     """
     if options.recheck and model.abilities.precision not in precision.FULL:
-        scored = answered(model, groups, options, wrong)
+        scored = answered(model, groups, options, errors_by_spec)
         checked = precision.checked(model, groups, scored, options, answered)
         yield lambda: checked
     else:
-        yield from _by_data(model, groups, options, wrong)
+        yield from _by_data(model, groups, options, errors_by_spec)
 
 
 def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
@@ -130,17 +130,17 @@ def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
 
 
 def answered(
-    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+    model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
     answers: dict[int, Scored] = {}
-    for scores in _by_data(model, groups, options, wrong):
+    for scores in _by_data(model, groups, options, errors_by_spec):
         answers |= scores()
-    return {p: v for p, v in answers.items() if p not in wrong}
+    return {p: v for p, v in answers.items() if p not in errors_by_spec}
 
 
 def _by_data(
-    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+    model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> Iterator[Scores]:
     """Yield scores one data set at a time; on a GPU the last ones wait until they are called for.
 
@@ -150,7 +150,7 @@ def _by_data(
     if not groups:
         return
     if not on_gpu(model):
-        yield from _answered(model, groups, options, wrong, CPU_PACE)
+        yield from _answered(model, groups, options, errors_by_spec, CPU_PACE)
         return
     sets = {id(g.data): g.data for g in groups}
     order = {key: _arranged(data, options.plans) for key, data in sets.items()}
@@ -160,7 +160,7 @@ def _by_data(
     def put_back(scores: Scores) -> dict[int, Scored]:
         return {i: reduce.put_back(v, *arranged_by[i]) for i, v in scores().items()}
 
-    for scores in _answered(model, moved, options, wrong, GPU_PACE):
+    for scores in _answered(model, moved, options, errors_by_spec, GPU_PACE):
         yield partial(put_back, scores)
 
 
@@ -184,12 +184,12 @@ def _answered(
     model: Model,
     groups: Sequence[Group],
     options: Options,
-    wrong: dict[int, UnmaskError],
+    errors_by_spec: dict[int, UnmaskError],
     pace: Pace,
 ) -> Iterator[Scores]:
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
-    answering = engines(model, groups, options, meter, wrong)
+    answering = engines(model, groups, options, meter, errors_by_spec)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
     waiting: deque[tuple[list[tuple[Group, Planned]], set[int], Finish]] = deque()
     tends = [engine.tend for engine in _pipelined(answering) if pace.waiting > 0]
@@ -197,8 +197,13 @@ def _answered(
 
     def taken() -> dict[int, Scored]:
         planned, ended, finish = waiting.popleft()
-        _reduced(model, planned, finish, parts, options, wrong)
-        over = [(g, p) for g in groups for p in g.places if id(g.data) in ended and p not in wrong]
+        _reduced(model, planned, finish, parts, options, errors_by_spec)
+        over = [
+            (g, p)
+            for g in groups
+            for p in g.places
+            if id(g.data) in ended and p not in errors_by_spec
+        ]
         return {p: _joined(parts.pop(p), answering[g.measure.stream]) for g, p in over}
 
     def meter_done() -> dict[int, Scored]:
@@ -206,14 +211,14 @@ def _answered(
         return {}
 
     for portions in slices(sets, pace.size, pace.first, pace.alone):
-        pieces = _parts(groups, portions, wrong)
+        pieces = _parts(groups, portions, errors_by_spec)
         sliced = planner.of([part for _, part in pieces])
         planned = []
         for (group, _), outcome in zip(pieces, sliced.plans, strict=True):
             if isinstance(outcome, Planned):
                 planned.append((group, outcome))
             else:
-                wrong |= dict.fromkeys(group.places, outcome)
+                errors_by_spec |= dict.fromkeys(group.places, outcome)
         meter.planned(sum(len(i.texts) for _, part, _ in portions for i in part.items))
         plans, attention = [p for _, p in planned], [g.attention for g, _ in planned]
         begun, rows = begin(answering, plans, attention, sliced.rows)
@@ -248,14 +253,14 @@ def on_gpu(model: Model) -> bool:
 def _parts(
     groups: Sequence[Group],
     portions: Iterable[tuple[Dataset, Dataset, int]],
-    wrong: Mapping[int, UnmaskError],
+    errors_by_spec: Mapping[int, UnmaskError],
 ) -> list[tuple[Group, Part]]:
     """What is to be planned of a slice; a group whose plan has failed is left out."""
     return [
         (group, Part(group.measure, group.attention, full, part, at))
         for full, part, at in portions
         for group in groups
-        if group.data is full and not group.places.keys() <= wrong.keys()
+        if group.data is full and not group.places.keys() <= errors_by_spec.keys()
     ]
 
 
@@ -265,17 +270,17 @@ def _reduced(
     finish: Finish,
     parts: Mapping[int, list[Scored]],
     options: Options,
-    wrong: dict[int, UnmaskError],
+    errors_by_spec: dict[int, UnmaskError],
 ) -> None:
     for (group, part), readings in zip(planned, finish(), strict=True):
         for place, measure in group.places.items():
-            if place in wrong:
+            if place in errors_by_spec:
                 continue
             try:
                 scored = reduce.reduced(model, measure, part, readings, options.keep)
                 parts[place].append(scored)
             except DataError as error:
-                wrong[place] = error
+                errors_by_spec[place] = error
 
 
 def engines(
@@ -283,7 +288,7 @@ def engines(
     groups: Sequence[Group],
     options: Options,
     progress: Any,
-    wrong: dict[int, UnmaskError],
+    errors_by_spec: dict[int, UnmaskError],
 ) -> dict[str, LogProbs]:
     """The model's engine for each stream; with a store, a killed run resumes where it stopped.
 
@@ -297,7 +302,7 @@ def engines(
         except NotApplicable as error:
             for group in groups:
                 if group.measure.stream == stream:
-                    wrong |= dict.fromkeys(group.places, error)
+                    errors_by_spec |= dict.fromkeys(group.places, error)
     return backends
 
 

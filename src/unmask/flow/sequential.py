@@ -89,9 +89,9 @@ class _Looks:
     """The pairs of one model, look after look, until every bias type is decided."""
 
     def __init__(
-        self, specs: Mapping[int, Spec], options: Options, others: Sequence[Result]
+        self, specs: Mapping[int, Spec], options: Options, earlier: Sequence[Result]
     ) -> None:
-        self.specs, self.options, self.others = specs, options, others
+        self.specs, self.options, self.others = specs, options, earlier
         self.parts: dict[int, list[Result]] = {i: [] for i in specs}
         self.unread: dict[int, int] = dict.fromkeys(specs, 0)
         self.errors: dict[int, UnmaskError] = {}
@@ -217,9 +217,9 @@ class _Looks:
     ) -> Estimates:
         """Estimates whose intervals hold at all looks together: recomputed at their levels."""
         resampling = self.options.resampling
-        wide: dict[int, list[Estimates]] = {}
+        by_spec: dict[int, list[Estimates]] = {}
         for look in set(looks.values()):
-            wide[look] = [
+            by_spec[look] = [
                 estimates_of(items, last.compared, last.settings, replace(resampling, level=level))
                 for level in levels(resampling.level, look, fractions)
             ]
@@ -227,7 +227,7 @@ class _Looks:
         def seen(part: str, name: str, category: str) -> Estimate:
             estimate, outer, inner = (
                 getattr(c, part) if part == "overall" else getattr(c, part)[name]
-                for c in (compared, *wide[looks[category]])
+                for c in (compared, *by_spec[looks[category]])
             )
             if part == "extras" and name.partition(":")[0] not in BOUNDED:
                 return estimate
@@ -245,9 +245,9 @@ class _Looks:
         measured = items.drop_duplicates("item")
         reasons = {str(k): int(v) for k, v in measured.reason.value_counts().items()}
         reasons |= {UNREAD: unread} if unread else {}
-        rest = len(data.items) - len(measured) - unread
-        why = "the verdict was clear" if self.options.until == DECIDED else "precise enough"
-        reasons |= {f"{NOT_ASKED}: {why}": rest} if rest else {}
+        unmeasured = len(data.items) - len(measured) - unread
+        reason = "the verdict was clear" if self.options.until == DECIDED else "precise enough"
+        reasons |= {f"{NOT_ASKED}: {reason}": unmeasured} if unmeasured else {}
         return Coverage(len(data.items), int(measured.reason.isna().sum()), ties, reasons)
 
 
@@ -273,8 +273,8 @@ def _type(item: Contrast, data: Dataset) -> str:
 
 
 def _narrow(result: Result, points: float) -> bool:
-    judged = judged_estimate(result)
-    return (judged.high - judged.low) / 2 <= points  # NaN never is
+    estimate = judged_estimate(result)
+    return (estimate.high - estimate.low) / 2 <= points  # NaN never is
 
 
 def order(data: Dataset, seed: int) -> dict[str, int]:

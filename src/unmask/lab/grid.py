@@ -375,7 +375,7 @@ def gathered(grid: Grid, place: Path) -> Kept:
                 )
             frames.append(kept_frames[0])
             words.append(kept_frames[1])
-            refused |= {f"{name}, {kind}": why for name, why in kept_frames[2].items()}
+            refused |= {f"{name}, {kind}": reason for name, reason in kept_frames[2].items()}
     if all(f.empty for f in frames):
         raise UnmaskError(
             f"no measure could be tested: {'; '.join(dict.fromkeys(refused.values()))}."

@@ -78,8 +78,8 @@ def _with_trait(frame: Frame, someone: str, word: str) -> Text:
 def unbalanced(data: Dataset, name: str = "pairs-90") -> Dataset:
     """The same pairs, nine of ten about the rare group."""
     rare = [i for i in data.items if i.meta["turn"] == -1]
-    others = [i for i in data.items if i.meta["turn"] == 1][::IMBALANCE]
-    return Dataset(name, data.shape, (*rare, *others), data.cluster)
+    second = [i for i in data.items if i.meta["turn"] == 1][::IMBALANCE]
+    return Dataset(name, data.shape, (*rare, *second), data.cluster)
 
 
 def triplets(world: World) -> Dataset:
@@ -127,11 +127,11 @@ def _texts(
     texts, start = {}, blank.index(" . ") + 3 if two_parts else 0
     for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
         string = blank.replace(BLANK, fill)
-        here = ((at, at + len(fill)),)
+        span = ((at, at + len(fill)),)
         spans: Mapping[str, Any] = (
             {"context": ((0, start - 1),), "continuation": ((start, len(string)),)}
             if two_parts
-            else {"fill": here, "word": here}
+            else {"fill": span, "word": span}
         )
         texts[label] = Text(string, spans)
     return texts, {"context": blank[: start - 1] if two_parts else blank}
@@ -219,14 +219,14 @@ def control_words(world: World) -> WordTest:
     return WordTest(Stimuli("words-control", sides, groups, forms=forms, meta={"doses": doses}))
 
 
-def natural(world: World, each: int = NATURAL) -> Source:
+def natural(world: World, per_word: int = NATURAL) -> Source:
     """Sentences of the world in which words are met by its own probabilities."""
     rng = np.random.default_rng([92, world.plant.seed])
     mentions: dict[str, list[Mention]] = {}
     for frame, form, member, attribute, _ in draws(world, 4000, rng, "items"):
         string = f" {frame.filled(phrase(form, member), attribute)}"
         for slot, word in (("{g}", member), ("{a}", attribute)):
-            if slot in frame.core and len(mentions.setdefault(word, [])) < each:
+            if slot in frame.core and len(mentions.setdefault(word, [])) < per_word:
                 at = string.index(f" {word} ") if f" {word} " in string else -1
                 if at >= 0:
                     mentions[word].append(Mention(string[1:], (at, at + len(word))))

@@ -106,14 +106,14 @@ def _of_topic(
     world: World, topic: Topic, count: int, rng: Any, part: str
 ) -> Iterator[tuple[Frame, str, str, str, int]]:
     frames = [f for f in world.frames[part] if f.topic == topic.name]
-    which = rng.integers(len(frames), size=count)
+    frame_index = rng.integers(len(frames), size=count)
     cells = rng.choice(topic.joint.size, count, p=topic.joint.ravel() / topic.joint.sum())
     groups, attributes = np.divmod(cells, topic.joint.shape[1])
     forms = list(topic.forms)
     form = rng.choice(len(forms), count, p=list(topic.forms.values()))
     uniform = rng.random(count)
     tables = _cumulative(topic)
-    for f, g, k, n, u in zip(which, groups, attributes, form, uniform, strict=True):
+    for f, g, k, n, u in zip(frame_index, groups, attributes, form, uniform, strict=True):
         members, edges = tables[g, forms[n]]
         member = members[min(int(np.searchsorted(edges, u)), len(members) - 1)]
         yield frames[f], forms[n], member, topic.attributes[k], int(g)
@@ -147,9 +147,9 @@ def _filled(pattern: Pattern, count: int, rng: Any) -> Rows:
     """Some rows of a pattern, its slots filled by their weights."""
     edges = np.cumsum(pattern.weights.ravel())
     cells = np.searchsorted(edges, rng.random(count) * edges[-1], side="right")
-    which = np.divmod(np.minimum(cells, len(edges) - 1), pattern.weights.shape[1])
+    cell_index = np.divmod(np.minimum(cells, len(edges) - 1), pattern.weights.shape[1])
     rows = np.tile(pattern.tokens, (count, 1))
-    for filling, index in zip(pattern.fillings, which, strict=True):
+    for filling, index in zip(pattern.fillings, cell_index, strict=True):
         if filling is not None:
             end = filling.start + filling.pieces.shape[1]
             rows[:, filling.start : end] = filling.pieces[index]

@@ -214,17 +214,17 @@ def _frequency(
     for name, data in sets.items():
         cells = scores[(scores.data == data) & (scores.theta == 0)]
         cells = cells[cells.rho.isin([1.0, most])]
-        wide = cells.pivot_table(["lead", "learned"], "seed", "rho")
-        wide = wide.dropna() if not wide.empty else wide
-        if wide.empty or not {1.0, most} <= {*wide["lead"]}:
+        by_rho = cells.pivot_table(["lead", "learned"], "seed", "rho")
+        by_rho = by_rho.dropna() if not by_rho.empty else by_rho
+        if by_rho.empty or not {1.0, most} <= {*by_rho["lead"]}:
             continue
-        gap = wide["lead"][most] - wide["lead"][1.0]
+        gap = by_rho["lead"][most] - by_rho["lead"][1.0]
         if steep is not None:
-            gap = gap - steep.value * (wide["learned"][most] - wide["learned"][1.0])
-        estimates[name] = estimate(mean(gap)(resampled(wide.index, seed)), len(wide))
+            gap = gap - steep.value * (by_rho["learned"][most] - by_rho["learned"][1.0])
+        estimates[name] = estimate(mean(gap)(resampled(by_rho.index, seed)), len(by_rho))
         if steep is not None and steep.low > 0:
-            units = mean(gap / steep.value)(resampled(wide.index, seed))
-            estimates[f"{name}, in theta"] = estimate(units, len(wide))
+            units = mean(gap / steep.value)(resampled(by_rho.index, seed))
+            estimates[f"{name}, in theta"] = estimate(units, len(by_rho))
     part = near(scores[scores.data == subject.data])
     extremes = part[part.rho.isin([1.0, most])]
     if steep is not None and steep.low > 0 and taught(extremes[extremes.rho == most]):
@@ -289,14 +289,14 @@ def assessments(
     ones, but reads the planted bias and the control there, is `unclear`.
     """
     p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
-    together = corrected([np.nan if v is None else v for v in p])
+    corrected_p = corrected([np.nan if v is None else v for v in p])
     verdicts = {
         subject: assess(
             readings,
             None if np.isnan(q) else float(q),
             baseline=getattr(MEASURES.get(subject.measure), "baseline", False),
         )
-        for (subject, readings), q in zip(by_measure.items(), together, strict=True)
+        for (subject, readings), q in zip(by_measure.items(), corrected_p, strict=True)
     }
     return {
         subject: replace(a, word="unclear", missed=(), open=(*a.missed, *a.open))

@@ -233,8 +233,8 @@ def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, training: T
     named = dict(zip(w, grads, strict=True))
     inner = [k for k in w if ".layer." in k and w[k].ndim == 3]
     with torch.no_grad():
-        rest = {k: g for k, g in named.items() if k not in inner}
-        _adam(w, moments, rest, step, fade * training.rate)
+        outer = {k: g for k, g in named.items() if k not in inner}
+        _adam(w, moments, outer, step, fade * training.rate)
         for shape in {w[k].shape for k in inner}:
             _muon(
                 w,

@@ -141,8 +141,8 @@ class Exact:
         for length, (tokens, patterns_here) in self.lengths.items():
             if length != len(row) if not self.causal else length <= at:
                 continue
-            here = at if self.causal else len(row)
-            agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~visible[:here]
+            end = at if self.causal else len(row)
+            agree = (tokens[:, :end] == row[:end]) | (tokens[:, :end] == OPEN) | ~visible[:end]
             for k in np.flatnonzero(agree.all(1)):
                 _add(mass, patterns_here[k], row, visible, at, length)
         total = mass.sum()
@@ -152,9 +152,9 @@ class Exact:
 
 def _posterior(p: Floats, token: int) -> Floats:
     """p of each token given that one is shown, which is the true one or a random one."""
-    like = np.full(SIZE, 1 / SIZE)
-    like[token] += 1.0
-    joint = p * like
+    likelihood = np.full(SIZE, 1 / SIZE)
+    likelihood[token] += 1.0
+    joint = p * likelihood
     return np.asarray(joint / joint.sum())
 
 

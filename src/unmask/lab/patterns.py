@@ -30,8 +30,8 @@ class Filling:
 
     def fits(self, row: Rows, visible: Any) -> Any:
         """Return which words agree with the visible tokens of a row."""
-        here = slice(self.start, self.start + self.pieces.shape[1])
-        return ((self.pieces == row[here]) | ~visible[here]).all(1)
+        place = slice(self.start, self.start + self.pieces.shape[1])
+        return ((self.pieces == row[place]) | ~visible[place]).all(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ def _tokens(
     fillings: list[Filling | None] = [None, None]
     for word in frame.filled(phrase(form, marks[0]), marks[1]).split():
         if word in marks:
-            which = marks.index(word)
-            fillings[which] = Filling(len(row) + 1, np.array(words[which], np.int64))
-            row += [OPEN] * sizes[which]
+            mark = marks.index(word)
+            fillings[mark] = Filling(len(row) + 1, np.array(words[mark], np.int64))
+            row += [OPEN] * sizes[mark]
         else:
             row += pieces(word)
     return row, (fillings[0], fillings[1])

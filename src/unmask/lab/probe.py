@@ -53,12 +53,12 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
     A causal model is asked for the last slot, a masked one for the group.
     """
     frames: dict[str, list[Frame]] = {"group": [], "attribute": []}
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for frame in world.frames["probe"]:
         both = frame.topic == topic and "{g}" in frame.core and "{a}" in frame.core
-        if not both or taken.get(frame.core, 0) >= FRAMES:
+        if not both or counts.get(frame.core, 0) >= FRAMES:
             continue
-        taken[frame.core] = taken.get(frame.core, 0) + 1
+        counts[frame.core] = counts.get(frame.core, 0) + 1
         group_last = frame.core.index("{g}") > frame.core.index("{a}")
         for question in frames:
             if (question == "group") == (group_last or not causal):

@@ -105,9 +105,9 @@ def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
 def left_out(refused: Mapping[str, str]) -> dict[str, str]:
     """Return why measures were refused; those with the same reason form one entry."""
     by: dict[str, list[str]] = {}
-    for name, why in refused.items():
-        by.setdefault(why, []).append(name)
-    return {", ".join(names): why for why, names in by.items()}
+    for name, reason in refused.items():
+        by.setdefault(reason, []).append(name)
+    return {", ".join(names): reason for reason, names in by.items()}
 
 
 # ---------------------------------------------------------------- tables
@@ -199,16 +199,16 @@ def learned(words: pd.DataFrame) -> pd.DataFrame:
     """Mean learned theta by what was planted, its spread over seeds, and the words' correlation."""
     rows = []
     for (kind, theta, rho), part in words.groupby(["kind", "theta", "rho"], sort=True):
-        each = part.groupby("seed").apply(_one_world, include_groups=False)
+        per_seed = part.groupby("seed").apply(_one_world, include_groups=False)
         rows.append(
             {
                 "models": kind,
                 "theta": theta,
                 "rho": rho,
-                "learned": each.learned.mean(),
-                "sd over seeds": each.learned.std(),
-                "correlation over words": each.r.mean(),
-                "seeds": len(each),
+                "learned": per_seed.learned.mean(),
+                "sd over seeds": per_seed.learned.std(),
+                "correlation over words": per_seed.r.mean(),
+                "seeds": len(per_seed),
             }
         )
     return pd.DataFrame(rows)
@@ -293,13 +293,13 @@ def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
         m: 0.0 if e.low <= 0 <= e.high else min(abs(e.low), abs(e.high)) for m, e in size.items()
     }
     most = {m: max(abs(e.low), abs(e.high)) for m, e in size.items()}
-    wrong = [d for d in DOUBTED if all(most[d] < least[c] for c in CLAIMED)]
+    refuted = [d for d in DOUBTED if all(most[d] < least[c] for c in CLAIMED)]
     right = [d for d in DOUBTED if all(most[c] < least[d] for c in CLAIMED)]
     if len(right) == len(DOUBTED):
         return f"{CLAIM}: supported here."
-    if wrong:
+    if refuted:
         return (
-            f"{CLAIM}: contradicted here, because on unbalanced items {' and '.join(wrong)} "
+            f"{CLAIM}: contradicted here, because on unbalanced items {' and '.join(refuted)} "
             f"moves less than each of {' and '.join(CLAIMED)}."
         )
     return f"{CLAIM}: inconclusive here, because the intervals overlap."
@@ -328,7 +328,7 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
     table = cells(frame)
     table = table[(table.choice == "") & ~table.measure.str.contains("@")]
     for kind in dict.fromkeys(table.kind):
-        for name, sets, what in (
+        for name, sets, kind_of_words in (
             ("balanced", MAIN, "balanced items"),
             ("unbalanced", ("pairs-90",), "nine in ten items about the rare group"),
         ):
@@ -337,11 +337,14 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
             )
             if part.empty:
                 continue
-            here = dict.fromkeys(part.measure)
-            order = [*(m for m in MEASURES if m in here), *(m for m in here if m not in MEASURES)]
+            measures_drawn = dict.fromkeys(part.measure)
+            order = [
+                *(m for m in MEASURES if m in measures_drawn),
+                *(m for m in measures_drawn if m not in MEASURES),
+            ]
             part = part.set_index("measure").loc[order].reset_index().round(4)
             shown_ = part[["measure", "rho", "theta", "learned", "score", "low", "high", "n"]]
-            title_ = f"Score against learned theta, {kind} models, {what}"
+            title_ = f"Score against learned theta, {kind} models, {kind_of_words}"
             charts.append(
                 study_charts.curves(
                     f"theta-{kind}-{name}",

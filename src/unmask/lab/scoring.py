@@ -105,7 +105,7 @@ def scored(
     """Return all measures' readings, the learned log odds by word, and the refused measures."""
     sets = Sets.of(world)
     measure_rows = list(measures) or list(MEASURES.values())
-    refused = {m.name: why for m in measure_rows if (why := _refusal(model, m))}
+    refused = {m.name: reason for m in measure_rows if (reason := _refusal(model, m))}
     settings = options or Options(splits=SPLITS)
     to_measure = specs(model, sets, [m for m in measure_rows if m.name not in refused])
     results = evaluate(to_measure, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
@@ -145,8 +145,8 @@ def _unjudged(measure: Measure) -> str:
         return "without a prior, a rarer word has lower odds even in a fair model"
     if measure.compare == "matched":
         return "it gives one number for both target groups together"
-    turned = measure.compare == "difference" and measure.reduce in LOWER_IS_LIKELIER
-    return "its sign is reversed: a lower value means likelier" if turned else ""
+    flipped = measure.compare == "difference" and measure.reduce in LOWER_IS_LIKELIER
+    return "its sign is reversed: a lower value means likelier" if flipped else ""
 
 
 def _doses(sets: Sets) -> pd.DataFrame:
@@ -192,14 +192,14 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
 
 
 def _facts(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
-    there = oriented(result, doses)
+    with_sign = oriented(result, doses)
     return {
         "measure": result.measure,
         "data": result.data,
         "choice": result.spec.tags["choice"],
         "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
-        **_by_words(there.groupby("unit")[["margin", "dose"]].mean()),
-        "often_r": correlation(there.margin, there.often),
+        **_by_words(with_sign.groupby("unit")[["margin", "dose"]].mean()),
+        "often_r": correlation(with_sign.margin, with_sign.often),
     }
 
 

@@ -40,10 +40,10 @@ def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") ->
 
     Quantiles of so few resampled seeds would be too narrow. One seed gives no interval.
     """
-    value, rest = float(values[0]), values[1:][np.isfinite(values[1:])]
-    if n < 2 or len(rest) < 10 or not np.isfinite(value):
+    value, replicates = float(values[0]), values[1:][np.isfinite(values[1:])]
+    if n < 2 or len(replicates) < 10 or not np.isfinite(value):
         return Estimate(value, np.nan, np.nan, LEVEL, method, n)
-    spread = float(rest.std()) * np.sqrt(n / (n - 1))
+    spread = float(replicates.std()) * np.sqrt(n / (n - 1))
     half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * spread
     return Estimate(value, value - half, value + half, LEVEL, method, n)
 
@@ -68,12 +68,12 @@ def fieller(over: Floats, under: Floats, n: int) -> Estimate:
         return Estimate(a / b if b else np.nan, np.nan, np.nan, LEVEL, method, n)
     table = np.cov(over[1:][finite], under[1:][finite]) * n / (n - 1)
     t2 = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) ** 2
-    square, line, rest = (
+    square, line, constant = (
         b * b - t2 * table[1, 1],
         a * b - t2 * table[0, 1],
         a * a - t2 * table[0, 0],
     )
-    inside = line**2 - square * rest
+    inside = line**2 - square * constant
     if square <= 0 or inside < 0:
         return Estimate(a / b, np.nan, np.nan, LEVEL, method, n)
     ends = sorted((line + s * np.sqrt(inside)) / square for s in (-1, 1))

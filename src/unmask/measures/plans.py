@@ -148,8 +148,8 @@ def within_word(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     words = sentence.words
 
     def hidden(i: int) -> Hidden:
-        later = (j for j in sentence.content if j > i and words[j] == words[i])
-        return frozenset((i, *later))
+        following = (j for j in sentence.content if j > i and words[j] == words[i])
+        return frozenset((i, *following))
 
     return _ask(sentence, sentence.content, *map(hidden, sentence.content))
 
@@ -204,11 +204,11 @@ def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     if 0 not in sentence.specials:
         return left_to_right(sentence, codec)
     ids = sentence.ids[1:]
-    rest = tuple(i - 1 for i in sentence.content if i > 1)
+    targets = tuple(i - 1 for i in sentence.content if i > 1)
     first = RowQueries(sentence.ids[:2], (1,), sentence.ids[1:2], LATER)
-    if not rest:
+    if not targets:
         return [first]
-    return [first, RowQueries(ids, rest, tuple(ids[i] for i in rest), LATER)]
+    return [first, RowQueries(ids, targets, tuple(ids[i] for i in targets), LATER)]
 
 
 def without_start(sentence: Encoded, codec: Codec) -> list[RowQueries]:
@@ -291,9 +291,9 @@ def _retokenised(sentence: Encoded, codec: Codec, encode: Callable[[str], Encode
     queries = []
     for k, gold in enumerate(pieces):
         prefix = codec.decode(pieces[:k]) + codec.mask
-        again = encode(before + prefix + after.replace(BLANK, prefix))
-        at = again.ids.index(codec.token(codec.mask))
-        row = again.ids[:at] + (gold,) + again.ids[at + 1 :]
+        retokenised = encode(before + prefix + after.replace(BLANK, prefix))
+        at = retokenised.ids.index(codec.token(codec.mask))
+        row = retokenised.ids[:at] + (gold,) + retokenised.ids[at + 1 :]
         queries.append(Query(row, frozenset((at,)), at, gold))
     return queries
 

@@ -134,12 +134,12 @@ class Store:
     def flush(self) -> None:
         """Write new values to the file, and update when the others were last used."""
         with self._lock:
-            self._last, now = time.monotonic(), int(time.time())
+            self._last, seconds = time.monotonic(), int(time.time())
             if self._file is None:
                 self._new.clear()
                 return
-            rows = [(k, now, v) for k, v in self._new.items()]
-            used = [(now, k, now - DAY) for k in self._used - self._new.keys()]
+            rows = [(k, seconds, v) for k, v in self._new.items()]
+            used = [(seconds, k, seconds - DAY) for k in self._used - self._new.keys()]
             try:
                 with self._file:
                     self._file.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
@@ -316,15 +316,15 @@ class VectorAnswers:
             return None
         widths = (np.float32, np.float64)
         vectors = [np.frombuffer(v[1:], widths[v[0]]) for v in bodies if v is not None]
-        same = len({len(v) for v in vectors}) == 1
-        return np.stack(vectors).astype(float) if same else None
+        same_width = len({len(v) for v in vectors}) == 1
+        return np.stack(vectors).astype(float) if same_width else None
 
     def note(self, keys: Sequence[Key], vectors: Floats) -> None:
         """Cache vectors, as float32 if that is exact."""
         short = vectors.astype(np.float32)
-        wide = not np.array_equal(short, vectors)
-        stored = vectors if wide else short
-        head = bytes([wide])
+        double = not np.array_equal(short, vectors)
+        stored = vectors if double else short
+        head = bytes([double])
         self.store.put((k, sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
 
 

@@ -37,9 +37,9 @@ def characters(token: str, width: int) -> list[int]:
     return [i + 1 for i in ids + [PAD] * (width - len(ids))]
 
 
-def marker(which: int, width: int) -> list[int]:
+def marker(code: int, width: int) -> list[int]:
     """Return the ids of a sentence's start or end marker."""
-    return [i + 1 for i in [START, which, END] + [PAD] * (width - 3)]
+    return [i + 1 for i in [START, code, END] + [PAD] * (width - 3)]
 
 
 class Elmo(nn.Module):

@@ -83,22 +83,22 @@ def _offered(name: str) -> Model:
 
     It is created once per process and belongs to its package, so a run does not close it.
     """
-    offered: Any = ENTRY_POINTS.load(name)
-    if isinstance(offered, type) or not isinstance(getattr(offered, "abilities", None), Abilities):
+    maker: Any = ENTRY_POINTS.load(name)
+    if isinstance(maker, type) or not isinstance(getattr(maker, "abilities", None), Abilities):
         try:
-            offered = offered()
+            maker = maker()
         except (Exception, SystemExit) as error:  # a package of others may fail in any way
             raise ModelError(
                 f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be "
                 f"loaded ({type(error).__name__}: {error}); fix or remove that package."
             ) from error
-    if not isinstance(getattr(offered, "abilities", None), Abilities):
+    if not isinstance(getattr(maker, "abilities", None), Abilities):
         raise ModelError(
             f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} does not "
-            f"implement the model protocol (its type is {type(offered).__name__}); see "
+            f"implement the model protocol (its type is {type(maker).__name__}); see "
             "unmask.check_model."
         )
-    model: Model = offered
+    model: Model = maker
     return model
 
 

@@ -27,8 +27,8 @@ def padded_rows(tokens: Ints, starts: Ints) -> Ints:
 
 def shared_beginnings(rows: Ints) -> Ints:
     """Count the leading tokens that each row [rows, width] shares with the row before."""
-    same = (rows[1:] == rows[:-1]) & (rows[1:] >= 0)
-    return np.concatenate([[0], np.cumprod(same, axis=1).sum(1)]).astype(np.int64)
+    shared = (rows[1:] == rows[:-1]) & (rows[1:] >= 0)
+    return np.concatenate([[0], np.cumprod(shared, axis=1).sum(1)]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ class Facts:
 def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
     """Return a digest of a folder's files; `stamps` (size, time) detect changes in this process."""
     digest = hashlib.sha256(sealed_files.code_digest().encode())
-    here = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # they determine the device
-    digest.update(repr((here, [(name, size) for name, size, _ in stamps])).encode())
+    machine = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # they determine the device
+    digest.update(repr((machine, [(name, size) for name, size, _ in stamps])).encode())
     for name, _, _ in stamps:
         if Path(name).suffix in READ:
             with (folder / name).open("rb") as file:
@@ -93,9 +93,9 @@ def _shards(folder: Path) -> set[str]:
 
 def _usual(options: Options) -> bool:
     """Whether a model is loaded locally with default options, and its outputs are cached."""
-    here = options.engine == "local" and options.device in (None, "cpu")
+    on_cpu = options.engine == "local" and options.device in (None, "cpu")
     return (
-        here
+        on_cpu
         and options.cache
         and options.fast
         and (options.dtype, options.load)

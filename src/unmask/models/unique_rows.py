@@ -55,10 +55,10 @@ def causal_rule(trees: bool = False) -> MaskingRule:
 
     def check(ask: RowQueries) -> None:
         size = len(ask.row)
-        later = ask.hidden == LATER or all(
+        left_to_right = ask.hidden == LATER or all(
             ask.hidden_at(k) == range(at, size) for k, at in enumerate(ask.at)
         )
-        if not later or min(ask.at) < 1:
+        if not left_to_right or min(ask.at) < 1:
             raise NotApplicable(
                 "a causal language model only predicts from left to right; "
                 "use 'll', 'cat' or 'lpbs' with it."
@@ -122,9 +122,9 @@ class UniqueRows:
         """Yield batches of row numbers: rows that need attention weights, or the others."""
         rows = np.flatnonzero(self.attended == weighted)
         if self.trees is not None and not weighted:
-            alone = self.trees.alone[rows]
-            yield from self._by_tree(self.trees, rows[~alone], budget, vocabulary)
-            rows = rows[alone]
+            single = self.trees.alone[rows]
+            yield from self._by_tree(self.trees, rows[~single], budget, vocabulary)
+            rows = rows[single]
         places = np.diff(self.slots)[rows]
         for group in batches(self.lengths[rows], places, budget, vocabulary):
             yield rows[group]
@@ -133,9 +133,9 @@ class UniqueRows:
         self, trees: TreeNumbers, rows: Ints, budget: Budget, vocabulary: int
     ) -> Iterator[Ints]:
         """Batches of whole trees, as row numbers."""
-        present, which = np.unique(trees.number[rows], return_inverse=True)
-        places = np.bincount(which, weights=np.diff(self.slots)[rows]).astype(np.int64)
-        order, counts = np.argsort(which, kind="stable"), np.bincount(which)
+        present, index = np.unique(trees.number[rows], return_inverse=True)
+        places = np.bincount(index, weights=np.diff(self.slots)[rows]).astype(np.int64)
+        order, counts = np.argsort(index, kind="stable"), np.bincount(index)
         starts = np.cumsum(counts) - counts
         for group in batches(trees.sizes[present], places, budget, vocabulary):
             yield rows[order[ranges(starts[group], counts[group])]]
@@ -179,10 +179,10 @@ def find_unique_rows(
     code = hiding.codes(asks, counts, at, show)
     keys = np.repeat(np.array(numbers, np.int64), counts) * hiding.size + code
     pairs, row = np.unique(keys, return_inverse=True)
-    whose, code = np.divmod(pairs, hiding.size)
-    tokens, starts = _flat(list(sentences), whose, code, hiding, show)
-    same = _same(tokens, starts, show)
-    indices, renumbered = np.unique(same, return_inverse=True)
+    row_index, code = np.divmod(pairs, hiding.size)
+    tokens, starts = _flat(list(sentences), row_index, code, hiding, show)
+    equal_rows = _same(tokens, starts, show)
+    indices, renumbered = np.unique(equal_rows, return_inverse=True)
     row, lengths = renumbered[row], np.diff(starts)[indices]
     weighted = np.repeat(np.asarray(attention, bool), counts)
     attended = np.zeros(len(indices), bool)
@@ -230,9 +230,11 @@ class _Hiding:
         several = np.array([s != EACH and len(s) != 1 for s in sets], bool)
         numbers = [self._number(s[0]) for s in compress(sets, singles)]  # type: ignore[arg-type]
         code[np.repeat(singles, counts)] = np.repeat(np.array(numbers, np.int64), counts[singles])
-        rest = compress(asks, several)
-        each = [self._number(a.hidden_at(k)) for a in rest for k in range(len(a.at))]
-        code[np.repeat(several, counts)] = each
+        several_rows = compress(asks, several)
+        hidden_numbers = [
+            self._number(a.hidden_at(k)) for a in several_rows for k in range(len(a.at))
+        ]
+        code[np.repeat(several, counts)] = hidden_numbers
         return code
 
     def _number(self, hidden: Hidden) -> int:
@@ -252,7 +254,7 @@ def _joined(parts: Iterable[Sequence[int]], count: int) -> Ints:
 
 def _flat(
     sentences: Sequence[tuple[int, ...]],
-    whose: Ints,
+    row: Ints,
     code: Ints,
     hiding: _Hiding,
     show: MaskingRule,
@@ -260,15 +262,15 @@ def _flat(
     """The tokens of all rows, hidden places written as the mask token where there is one."""
     sizes = np.array([len(s) for s in sentences], np.int64)
     stream = _joined(sentences, int(sizes.sum()))
-    lengths = sizes[whose]
+    lengths = sizes[row]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    tokens = stream[ranges((np.cumsum(sizes) - sizes)[whose], lengths)]
+    tokens = stream[ranges((np.cumsum(sizes) - sizes)[row], lengths)]
     if show.mask is not None:
-        alone = (code > 0) & (code < hiding.width)
-        tokens[starts[:-1][alone] + code[alone] - 1] = show.mask
-        others = [np.array(list(places), np.int64) for places in hiding.others]
+        single = (code > 0) & (code < hiding.width)
+        tokens[starts[:-1][single] + code[single] - 1] = show.mask
+        place_lists = [np.array(list(places), np.int64) for places in hiding.others]
         for r in np.flatnonzero(code >= hiding.width).tolist():
-            tokens[starts[r] + others[code[r] - hiding.width]] = show.mask
+            tokens[starts[r] + place_lists[code[r] - hiding.width]] = show.mask
     return tokens, starts
 
 
@@ -278,10 +280,12 @@ def _same(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
         return np.arange(len(starts) - 1)
     if len(starts) > FEW_ROWS:
         mixed = _mixed(tokens, np.diff(starts))
-        _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
-        same = np.asarray(first[which])
-        if _equal(tokens, starts, same):  # else two rows have the same hash, and all are compared
-            return same
+        _, first, index = np.unique(mixed, return_index=True, return_inverse=True)
+        first_equal = np.asarray(first[index])
+        if _equal(
+            tokens, starts, first_equal
+        ):  # else two rows have the same hash, and all are compared
+            return first_equal
     data, size = tokens.tobytes(), tokens.itemsize
     first_rows: dict[bytes, int] = {}
     bounds = (starts * size).tolist()
@@ -300,9 +304,9 @@ def _mixed(tokens: Ints, lengths: Ints) -> NDArray[np.uint64]:
         return sums(spread * np.uint64(0x9E3779B97F4A7C15), lengths) + lengths.astype(np.uint64)
 
 
-def _equal(tokens: Ints, starts: Ints, same: Ints) -> bool:
+def _equal(tokens: Ints, starts: Ints, first_equal: Ints) -> bool:
     """Whether each row equals the row that replaces it."""
     lengths = np.diff(starts)
-    if (lengths != lengths[same]).any():
+    if (lengths != lengths[first_equal]).any():
         return False
-    return bool((tokens == tokens[ranges(starts[:-1][same], lengths)]).all())
+    return bool((tokens == tokens[ranges(starts[:-1][first_equal], lengths)]).all())

@@ -376,7 +376,7 @@ def _scaled(result: Result, category: str, scale: str | None) -> tuple[ScaleName
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
     overall, details = category == "", estimate.more
     extras = {k: f"{k}:{category}" if category else k for k in ("adjusted", "margin")}
-    judged = result.extras.get(extras["adjusted"]) if scale_of(result).share else None
+    adjusted = result.extras.get(extras["adjusted"]) if scale_of(result).share else None
     margin = result.extras.get(extras["margin"])
     score = result.by_category[category] if category else result.overall
     mde = margin.more.get("mde") if margin is not None else details.get("mde")
@@ -400,9 +400,9 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
         "p_corrected": score.more.get("p_corrected", np.nan),
-        "adjusted": np.nan if judged is None else judged.value,
-        "adjusted_low": np.nan if judged is None else judged.low,
-        "adjusted_high": np.nan if judged is None else judged.high,
+        "adjusted": np.nan if adjusted is None else adjusted.value,
+        "adjusted_low": np.nan if adjusted is None else adjusted.low,
+        "adjusted_high": np.nan if adjusted is None else adjusted.high,
         "mde": mde,
         "word_preference": np.nan if rate is None else rate.value,
         "clusters": details.get("clusters", np.nan),

@@ -41,17 +41,17 @@ def by_bias_type(frame: pd.DataFrame) -> list[str]:
     for (first, second), part in _pairs(frame):
         leads = part[part.main]
         sure = leads[leads.verdict != NONE].to_dict("records")
-        alike = leads[leads.verdict == NONE].bias_type.tolist()
+        undecided = leads[leads.verdict == NONE].bias_type.tolist()
         parts = [
             f"{second} {PHRASES[row['verdict']]} {first} {_about(row['bias_type'])} "
             f"({measured(row)})"
             for row in sure
         ]
-        if alike:
+        if undecided:
             between = "" if parts else f" between {first} and {second}"
-            on = f"{OVERALL} or " if OVERALL in alike else ""
-            rest = [name for name in alike if name != OVERALL]
-            on = f"{on}about {_listed(rest)}" if rest else OVERALL
+            on = f"{OVERALL} or " if OVERALL in undecided else ""
+            types = [name for name in undecided if name != OVERALL]
+            on = f"{on}about {_listed(types)}" if types else OVERALL
             parts.append(f"no difference{between} is shown {on}")
         lines.append("; ".join(parts) + ".")
     return [
@@ -77,10 +77,10 @@ def measured(row: Any) -> str:
     unit = SCALES[row["compared"]]
     digits = 0 if unit.share else unit.digits
     a, b = (f"{unit.show(row[k]):.{digits}f}" for k in "ab")
-    what = " % of the pairs" if unit.share else ""
-    head = "" if what else f"{unit.head} "
+    suffix = " % of the pairs" if unit.share else ""
+    head = "" if suffix else f"{unit.head} "
     change = unit.change(row["difference"], row["low"], row["high"], digits=digits)
-    return f"{head}{a} to {b}{what}, {change}"
+    return f"{head}{a} to {b}{suffix}, {change}"
 
 
 # The table of a comparison by bias type.
@@ -100,32 +100,35 @@ def sentences(frame: pd.DataFrame) -> list[str]:
 
     A difference counts after Holm's correction over all that were tested.
     """
-    lines, alike = [], []
+    lines, undecided = [], []
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         sure = part[part.p_holm <= SURE]
         if sure.empty:
-            alike.append(
+            undecided.append(
                 f"No difference between the overall scores of {first} and {second} is shown "
                 f"({_counted(len(part))} compared)."
             )
             continue
         strongest = sure.reindex(sure.p_holm.sort_values(kind="stable").index)
         named = [_difference(r) for r in strongest.head(NAMED).to_dict("records")]
-        others = len(sure) - len(named)
-        rest = f" and {others} more" if others > 0 else ""
+        more = len(sure) - len(named)
+        ending = f" and {more} more" if more > 0 else ""
         lines.append(
             f"{second} differs from {first} in {_counted(len(sure), 'overall ')} of {len(part)}: "
-            f"{'; '.join(named)}{rest}."
+            f"{'; '.join(named)}{ending}."
         )
     if len(lines) > PAIRS:
         lines = [
             *lines[:PAIRS],
             f"{len(lines) - PAIRS} more pairs of models differ: see the figure.",
         ]
-    if len(lines) + len(alike) > PAIRS:
+    if len(lines) + len(undecided) > PAIRS:
         word = "other " if lines else ""
-        return [*lines, f"No difference is shown between the models of {len(alike)} {word}pairs."]
-    return lines + alike
+        return [
+            *lines,
+            f"No difference is shown between the models of {len(undecided)} {word}pairs.",
+        ]
+    return lines + undecided
 
 
 def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
@@ -196,8 +199,8 @@ def _word_preference(part: pd.DataFrame) -> str:
     return f"; word preference {before:.0f} to {after:.0f} pp by {row['measure']}"
 
 
-def _counted(count: int, what: str = "") -> str:
-    return f"{count} {what}score{'s' if count != 1 else ''}"
+def _counted(count: int, noun: str = "") -> str:
+    return f"{count} {noun}score{'s' if count != 1 else ''}"
 
 
 def _difference(row: Any) -> str:

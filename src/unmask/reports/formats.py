@@ -177,27 +177,27 @@ def as_csv(results: Sequence[Result]) -> str:
     return str(pd.DataFrame(rows).map(quoted).to_csv(index=False))
 
 
-def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) -> dict[str, Any]:
-    show = SCALES[result.compared].show if what == "score" else float
-    verdict = result.verdicts.get(category) if what == "score" else None
+def _estimate_row(result: Result, category: str, name: str, estimate: Estimate) -> dict[str, Any]:
+    show = SCALES[result.compared].show if name == "score" else float
+    verdict = result.verdicts.get(category) if name == "score" else None
     return {
         "model": result.model,
         "measure": result.measure,
         "data": result.data,
         "category": category,
-        "estimate": what,
+        "estimate": name,
         "compared": result.compared,
         "value": show(estimate.value),
         "low": show(estimate.low),
         "high": show(estimate.high),
         "level": estimate.level,
-        "ideal": _own_ideal(result) if what == "score" else estimate.ideal,
+        "ideal": _own_ideal(result) if name == "score" else estimate.ideal,
         "se": estimate.se,
         "df": estimate.more.get("df"),
         "p": estimate.p,
         "p_corrected": estimate.more.get("p_corrected"),
         "n": estimate.n,
-        "ties": result.coverage.ties if what == "score" and not category else None,
+        "ties": result.coverage.ties if name == "score" and not category else None,
         "clusters": estimate.more.get("clusters"),
         "method": estimate.method,
         "verdict": verdict.word if verdict else "",

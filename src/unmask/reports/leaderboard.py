@@ -63,12 +63,14 @@ def leaderboard(results: Any) -> pd.DataFrame:
     frame = table(results)
     if frame.empty:
         raise DataError("there are no results; give some folders that 'unmask run' wrote.")
-    judged = {(r.model, r.measure, r.data) for r in results if r.verdicts}  # baselines have none
+    with_verdict = {
+        (r.model, r.measure, r.data) for r in results if r.verdicts
+    }  # baselines have none
     keys = zip(frame.model, frame.measure, frame.data, strict=True)
-    frame = frame[[key in judged for key in keys]]
+    frame = frame[[key in with_verdict for key in keys]]
     models = list(dict.fromkeys(frame.model))
     without = [m for m in results.models if m not in models]
-    what = frame.measure + " on " + frame.data
+    label = frame.measure + " on " + frame.data
     shared = _shared(frame[frame.verdict.notna()], models) or _shared(frame, models)
     if not shared:
         raise DataError(
@@ -76,20 +78,20 @@ def leaderboard(results: Any) -> pd.DataFrame:
             "same for all (indices have no verdict: see 'unmask compare')."
         )
     _check_same_data(results, shared)
-    twice = frame.assign(what=what).duplicated(["model", "what"])
+    twice = frame.assign(what=label).duplicated(["model", "what"])
     if twice.any():
         row = frame[twice].iloc[0]
         raise DataError(
             f"{row.model} was measured twice by {row.measure} on {row.data}; give one run for "
             "each model."
         )
-    rows = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
+    rows = frame.assign(what=label, biased=frame.verdict == "biased")[label.isin(shared)]
     scores = rows.pivot(index="model", columns="what", values="score").loc[models, shared]
     reasons = (
         unproven_models(results, words=True)
         | rows[rows.unfit != ""].groupby("model").unfit.first().to_dict()
     )
-    reasons = {m: why for m, why in reasons.items() if m in models}
+    reasons = {m: reason for m, reason in reasons.items() if m in models}
     fit = [m for m in models if m not in reasons]
     ranked = _ranked(results, fit, shared).set_index("model").reindex([*models, *without])
     joined = ranked.assign(
@@ -114,14 +116,16 @@ def _ability(results: Results, models: Sequence[str], name: str) -> pd.Series:
         if (e := r.accuracy if name == "accuracy" else r.extras.get(name)) is not None
     ]
     frame = pd.DataFrame(rows, columns=["what", "model", "value"])
-    wide = frame.pivot_table(index="what", columns="model", values="value").reindex(columns=models)
-    return wide.dropna().mean()
+    by_model = frame.pivot_table(index="what", columns="model", values="value").reindex(
+        columns=models
+    )
+    return by_model.dropna().mean()
 
 
 def _shared(frame: pd.DataFrame, models: Sequence[str]) -> list[str]:
     """The measures on data that all models have."""
-    what = frame.measure + " on " + frame.data
-    return [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
+    label = frame.measure + " on " + frame.data
+    return [w for w, part in frame.groupby(label, sort=False) if set(part.model) == {*models}]
 
 
 def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> pd.DataFrame:

@@ -97,8 +97,8 @@ def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[
 
 def about_run(command: str | None = None) -> dict[str, Any]:
     """Return the version, time and command of a file."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"unmask": __version__, "date": now, "command": command}
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"unmask": __version__, "date": time, "command": command}
 
 
 def command_line() -> str:
@@ -241,7 +241,7 @@ def _told_apart(runs: Sequence[_Run]) -> Results:
 
 
 def _run_names(
-    model: str, numbers: Sequence[int], runs: Sequence[_Run], taken: set[str]
+    model: str, numbers: Sequence[int], runs: Sequence[_Run], names_used: set[str]
 ) -> dict[tuple[str, int], str]:
     """The names of the runs of one model; none that is `taken` by another."""
     if len(numbers) == 1:
@@ -252,7 +252,7 @@ def _run_names(
     full = [p if f is None else str(f) for f, p in zip(folders, plain, strict=True)]
     named = [[f"{model} ({label})" for label in labels] for labels in (short, full, plain)]
     for labels in named:
-        if len(set(labels)) == len(labels) and not taken & set(labels):
+        if len(set(labels)) == len(labels) and not names_used & set(labels):
             return dict(zip([(model, n) for n in numbers], labels, strict=True))
     return {(model, n): f"{model} #{n + 1}" for n in numbers}
 
@@ -330,8 +330,8 @@ def from_record(
     record: Mapping[str, Any], items: pd.DataFrame, tokens: pd.DataFrame | None = None
 ) -> Result:
     """A result from its record and its items, and its tokens where they were kept."""
-    judged, there = set(record.get("verdicts", {})), {"", *record["by_category"]}
-    if judged - there or (judged and "" not in judged):
+    with_verdict, categories = set(record.get("verdicts", {})), {"", *record["by_category"]}
+    if with_verdict - categories or (with_verdict and "" not in with_verdict):
         raise ValueError("its verdicts do not match its categories")
     estimates: dict[str, Any] = {
         key: {name: _estimate(value) for name, value in record[key].items()}

@@ -119,12 +119,12 @@ def _full(text: str) -> str:
 def _coverage(result: Result) -> list[str]:
     cover, lines = result.coverage, []
     if cover.scored < cover.items:
-        why = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
-        lines.append(f"{cover.scored} of {cover.items} items were scored ({why}).")
+        reasons = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
+        lines.append(f"{cover.scored} of {cover.items} items were scored ({reasons}).")
     if cover.lost:
         words = ", ".join(list(cover.lost)[:LOST])
-        rest = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
-        lines.append(f"Words that were left out: {words}{rest}.")
+        more = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
+        lines.append(f"Words that were left out: {words}{more}.")
     if cover.ties:
         lines.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")

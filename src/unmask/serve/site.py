@@ -81,9 +81,9 @@ class Site:
     def allowed(self, headers: Mapping[str, str]) -> bool:
         """Whether a request names this host, and comes from our page or from a typed address."""
         origin = headers.get("Origin")
-        here = f"http://{headers.get('Host', '')}" in self.origins
+        own_origin = f"http://{headers.get('Host', '')}" in self.origins
         cross = headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
-        return here and not cross and (origin is None or origin in self.origins)
+        return own_origin and not cross and (origin is None or origin in self.origins)
 
     def knows(self, key: str) -> bool:
         """Whether a key is the secret that the terminal shows."""

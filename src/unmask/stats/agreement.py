@@ -202,7 +202,7 @@ def rank_agreement(
 
     The interval leaves out each cluster in turn (jackknife, Student's t).
     """
-    which = codes(np.asarray(clusters))
+    cluster = codes(np.asarray(clusters))
 
     def value(mask: NDArray[Any]) -> float:
         def rho(values: Floats) -> float:
@@ -211,10 +211,10 @@ def rank_agreement(
 
         return rho(scores) - (0.0 if beside is None else rho(beside))
 
-    count = int(which.max()) + 1
-    without = np.array([value(which != k) for k in range(count)])
+    count = int(cluster.max()) + 1
+    without = np.array([value(cluster != k) for k in range(count)])
     variance = Variance(jackknife([without]), count - 1)
-    overall, n = value(np.ones(len(which), bool)), len(which)
+    overall, n = value(np.ones(len(cluster), bool)), len(cluster)
     return student(
         overall,
         variance,

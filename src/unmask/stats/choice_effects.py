@@ -29,13 +29,13 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
     rows = []
     varied = _varied(frame, factors)
     for factor in varied:
-        others = [f for f in varied if f != factor and not _fixed_by(frame, factor, f)]
-        groups = frame.groupby(others or (lambda place: "all")).score
+        other_factors = [f for f in varied if f != factor and not _fixed_by(frame, factor, f)]
+        groups = frame.groupby(other_factors or (lambda place: "all")).score
         twins = groups.transform("size") > 1
         spread = groups.transform("var", ddof=0)[twins]
         pairs = groups.transform("var", ddof=1)[twins]
-        alone = _between(frame, [factor]) / total
-        line = {"choice": factor, "options": frame[factor].nunique(), "alone": 100 * alone}
+        main_effect = _between(frame, [factor]) / total
+        line = {"choice": factor, "options": frame[factor].nunique(), "alone": 100 * main_effect}
         line |= {"total": 100 * spread.mean() / total, "moves by": np.sqrt(2 * pairs.mean())}
         rows.append(line | {"twins": int(twins.sum())})
     return pd.DataFrame(rows)

@@ -30,8 +30,8 @@ def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
     values = np.asarray(names)
     plain = values.dtype == np.int64 and values.ndim == 1 and values.size
     if plain and values.min() >= 0 and values.max() < max(SMALL_TABLE, 8 * values.size):
-        there = np.bincount(values) > 0  # five times as fast as sorting them
-        return (np.cumsum(there) - 1)[values]
+        present = np.bincount(values) > 0  # five times as fast as sorting them
+        return (np.cumsum(present) - 1)[values]
     if values.dtype == object and values.ndim == 1:
         numbers = pd.factorize(values, sort=True)[0]  # sorts only the distinct values
         if not (numbers < 0).any():  # none is missing
@@ -240,10 +240,10 @@ def stratum_of(units: Codes, strata: Codes | None) -> Codes:
     if np.any(stratum[units] != strata):
         return everywhere
     sizes = np.bincount(stratum)
-    alone = sizes[stratum] == 1
-    if alone.any():
+    single = sizes[stratum] == 1
+    if single.any():
         # A single unit has no spread: single units share a stratum, or join the largest one.
-        stratum = np.where(alone, -1, stratum)
-        if alone.sum() == 1:
-            stratum[alone] = int(np.argmax(sizes)) if sizes.max() > 1 else -1
+        stratum = np.where(single, -1, stratum)
+        if single.sum() == 1:
+            stratum[single] = int(np.argmax(sizes)) if sizes.max() > 1 else -1
     return codes(stratum)

@@ -239,8 +239,8 @@ class Bias(NamedTuple):
         the first run is fair, both can be at their margin. If it is clearly biased, only one can,
         and there is no correction.
         """
-        apart = abs(self.first) > CLEARLY * (self.difference.se + self.total.se) / 2
-        factor = 1 if apart else 2
+        clear = abs(self.first) > CLEARLY * (self.difference.se + self.total.se) / 2
+        factor = 1 if clear else 2
         sides = ((self.difference, self.total), (negated(self.total), negated(self.difference)))
         return max(min(1.0, factor * min(reaches(e, margin) for e in side)) for side in sides)
 

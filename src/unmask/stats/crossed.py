@@ -242,12 +242,16 @@ class Crossed:
         squares = float(np.sum(residuals**2))
         free = max(1, len(scores) - len(self.cell_size))
         sums = np.bincount(self.design.clusters, weights=residuals)
-        others = float(np.mean(self._cluster_size[self.design.clusters])) - 1
-        alike = 0.0
-        if squares > 0 and others > 0:
-            alike = min(1.0, max(0.0, (float(np.sum(sums**2)) / squares - 1) / others))
-        apart = np.bincount(self.unit, weights=self.contrast**2)
-        noise = squares / free * ((1 - alike) * apart + alike * self._contrast_by_cluster)
+        neighbours = float(np.mean(self._cluster_size[self.design.clusters])) - 1
+        correlation = 0.0
+        if squares > 0 and neighbours > 0:
+            correlation = min(1.0, max(0.0, (float(np.sum(sums**2)) / squares - 1) / neighbours))
+        squares_by_unit = np.bincount(self.unit, weights=self.contrast**2)
+        noise = (
+            squares
+            / free
+            * ((1 - correlation) * squares_by_unit + correlation * self._contrast_by_cluster)
+        )
         return np.where(self.both, noise, np.inf)
 
     @cached_property
@@ -285,11 +289,11 @@ class Crossed:
 
     def residuals(self, values: Floats) -> Floats:
         """Values less the mean of their cell, scaled up by the leverage of their cluster."""
-        apart = values - self._means(values)[self.cell]
+        deviations = values - self._means(values)[self.cell]
         free = max(1, len(values) - len(self.cell_size))
-        usual = math.sqrt(float(np.sum(apart**2)) / free)
+        usual = math.sqrt(float(np.sum(deviations**2)) / free)
         return np.where(
-            self.leverage < 1, apart / np.sqrt(np.maximum(1 - self.leverage, 1e-9)), usual
+            self.leverage < 1, deviations / np.sqrt(np.maximum(1 - self.leverage, 1e-9)), usual
         )
 
     def words(self, residuals: Floats, weight: Floats) -> tuple[Variance, float]:
@@ -300,8 +304,8 @@ class Crossed:
         used = np.abs(weight) > 1e-12
         lost = len(np.unique(self.stratum[used])) if self.nested else 1
         effective = float(np.sum(sizes) ** 2 / np.sum(sizes**2))
-        alone = float(np.sum((weight * self._within_words(residuals)) ** 2))
-        return Variance(float(np.sum(sums**2)), max(1.0, effective - lost)), alone
+        within_words = float(np.sum((weight * self._within_words(residuals)) ** 2))
+        return Variance(float(np.sum(sums**2)), max(1.0, effective - lost)), within_words
 
     def _within_words(self, residuals: Floats) -> Floats:
         """Residuals less the mean of their word; unchanged for words with a single item."""
@@ -352,8 +356,8 @@ class Crossed:
         strata = np.bincount(self.stratum, weights=values) / np.bincount(self.stratum)
         mean = np.bincount(template, weights=weight * (values - strata[self.stratum])) / total
         residuals = values - self._means(values)[self.cell]
-        alone = (weight * self._within_words(residuals)) ** 2
-        noise = np.bincount(template, weights=alone) / total**2
+        within_words = (weight * self._within_words(residuals)) ** 2
+        noise = np.bincount(template, weights=within_words) / total**2
         count = np.bincount(block)[block].astype(float)[several]
         centre = np.bincount(block[several], weights=mean[several] / count)
         squares = (mean[several] - centre[block[several]]) ** 2
@@ -418,9 +422,9 @@ class Fit:
         if usual.df <= 0 or not (single and self.crossed.nested):
             return words
         scale = float(np.sum(model**2))
-        together = words.df + usual.df
-        value = (words.df * words.value + usual.df * usual.value * scale) / together
-        return Variance(value, together)
+        df = words.df + usual.df
+        value = (words.df * words.value + usual.df * usual.value * scale) / df
+        return Variance(value, df)
 
     def _spread(self, weight: Floats) -> float:
         """The variance of the weighted values over the usual one within a category.
@@ -431,8 +435,8 @@ class Fit:
         category = self.crossed.category
         means = np.bincount(category, weights=self.values) / np.bincount(category)
         usual = float(np.mean((self.values - means[category]) ** 2))
-        apart = float(weight @ (self.values - float(weight @ self.values)) ** 2)
-        return apart / usual if min(apart, usual) > ROUNDING else 0.0
+        spread = float(weight @ (self.values - float(weight @ self.values)) ** 2)
+        return spread / usual if min(spread, usual) > ROUNDING else 0.0
 
     def mean(self, weight: Floats, *, adjust: bool = True, share: bool = False) -> CrossedMean:
         """The weighted mean, less word preference if `adjust`; weights [n] add up to 1.
@@ -444,7 +448,7 @@ class Fit:
         pooling = 0.0
         if adjust:
             model, pooling = crossed.adjusted(weight, self.preference)
-        words, alone = crossed.words(self._residuals, model)
+        words, within_words = crossed.words(self._residuals, model)
         words = words if share else self._moderated(words, model, weight)
         templates, count = Variance(0.0, 1.0), 1
         if crossed.template is not None:
@@ -455,7 +459,7 @@ class Fit:
         preference = Variance(self.scale**2 * pooling, self.preference.between.df)
         value = math.fsum((weight if share else model) * self.values)
         clusters = len(np.unique(crossed.design.clusters[weight != 0]))
-        return CrossedMean(value, words, alone, templates, preference, (clusters, count))
+        return CrossedMean(value, words, within_words, templates, preference, (clusters, count))
 
     def estimate(
         self, mask: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0

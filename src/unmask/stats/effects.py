@@ -86,12 +86,12 @@ class Words:
         The spread of a sample has the relative variance (k - 1) / 4N with the kurtosis k; the
         noncentral t assumes k = 3. Samples underestimate a large k, so the excess counts twice.
         """
-        apart = np.concatenate([w - w.mean() for w in self.means])
-        squares = float((apart**2).sum())
+        residuals = np.concatenate([w - w.mean() for w in self.means])
+        squares = float((residuals**2).sum())
         if squares < ROUNDING**2:
             return 0.0
-        excess = len(apart) * float((apart**4).sum()) / squares**2 - 3
-        return abs(self.value) / 2 * math.sqrt(2 * max(excess, 0.0) / len(apart))
+        excess = len(residuals) * float((residuals**4).sum()) / squares**2 - 3
+        return abs(self.value) / 2 * math.sqrt(2 * max(excess, 0.0) / len(residuals))
 
     def without(self) -> tuple[Floats, Floats]:
         """The value with each word of X, and of Y, left out: [n], [m]."""
@@ -188,10 +188,10 @@ def effect_estimate(
 
 def _detectable(words: Words, extra: Sequence[Variance], level: float, power: float = 0.8) -> float:
     """The minimum detectable effect at this power."""
-    other = added((v._replace(noise=0.0) for v in extra), 1.0)
+    parts = added((v._replace(noise=0.0) for v in extra), 1.0)
     size = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
-    reach = quantile((1 + level) / 2, other.df) + quantile(power, other.df)
-    return min(_largest(words), math.hypot(size, reach * math.sqrt(other.value)))
+    reach = quantile((1 + level) / 2, parts.df) + quantile(power, parts.df)
+    return min(_largest(words), math.hypot(size, reach * math.sqrt(parts.value)))
 
 
 def _largest(words: Words) -> float:
@@ -208,8 +208,8 @@ def _bounds(words: Words, base: float, extra: Sequence[Variance], level: float) 
     reach = quantile(tail, _welch_df(words)) * math.sqrt(base)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
     # With more variances the quantile is that of the degrees of freedom of all together.
-    together = added([Variance(base, free), *extra])
-    wider = quantile(tail, together.df) if together.value else usual
+    total = added([Variance(base, free), *extra])
+    wider = quantile(tail, total.df) if total.value else usual
     further = wider * math.sqrt(sum(v.value for v in extra) + words.tails**2)
     value, most = words.value, _largest(words)
     below, above = ((wider / usual) * v for v in (value - low, high - value))
@@ -348,5 +348,5 @@ def template_variance(x: Floats, y: Floats, *, paired: bool) -> Variance | None:
 def _interplay(block: Floats) -> float:
     """The variance of a block's mean that is due to the interaction of rows and columns."""
     rows, columns = block.shape
-    apart = block - block.mean(0) - block.mean(1)[:, None] + block.mean()
-    return float((apart**2).sum()) / ((rows - 1) * (columns - 1)) / (rows * columns)
+    interaction = block - block.mean(0) - block.mean(1)[:, None] + block.mean()
+    return float((interaction**2).sum()) / ((rows - 1) * (columns - 1)) / (rows * columns)

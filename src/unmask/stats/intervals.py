@@ -172,16 +172,16 @@ def share_variance(
     share = min(1.0, max(0.0, round(math.fsum(weight * values), 14)))
     count = float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
-    alone = _independent(values, weight, strata, trials)
+    independent = _independent(values, weight, strata, trials)
     sums, sizes = (np.bincount(clusters, weights=w) for w in (values, np.ones(len(values))))
     rarer = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
-    parts = [Variance(alone * (1.0 if rarer < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
+    parts = [Variance(independent * (1.0 if rarer < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
     if over.df >= 1 and over.value > 0:
         parts.append(over)
     if rarer < MIN_CLUSTERS and over.df >= 1:
         crowd = float((sizes**2).sum() / sizes.sum())
         feared = 1 + (crowd - 1) * ASSUMED_CORRELATION * (1 - rarer / MIN_CLUSTERS)
-        parts.append(Variance(alone * feared, over.df))
+        parts.append(Variance(independent * feared, over.df))
     return ShareVariance(share, smooth, tuple(parts))
 
 

@@ -51,8 +51,8 @@ def standardised(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     if not np.isfinite(values.std()) or not values.std() > 0:
         raise DataError("the differences are all equal or infinite: the effect size is 0 / 0.")
     middle, spread = float(values.mean()), float(values.std(ddof=1))
-    apart = (values - middle) / spread
-    influence = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
+    scores = (values - middle) / spread
+    influence = scores - middle / spread * (scores**2 - (scores**2).mean()) / 2
     return ItemStatistic(middle / spread, influence / len(values), _even(len(values)))
 
 

@@ -64,10 +64,10 @@ def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
             "no word of one group has as many tokens as a word of the other, so words of all "
             "lengths are compared, although a masked model sees how many tokens are hidden.",
         )
-    others = sorted({label[2:] for label in scored.label[(tokens != usual) & (both > 0)[items]]})
-    if not others:
+    more = sorted({label[2:] for label in scored.label[(tokens != usual) & (both > 0)[items]]})
+    if not more:
         return ()
-    listed = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+    listed = ", ".join(more[:5]) + (f" and {len(more) - 5} more" if len(more) > 5 else "")
     return (f"only words of {usual} tokens are compared; excluded for their length: {listed}.",)
 
 
@@ -96,9 +96,11 @@ def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) ->
     for side in (first, ~first):
         top = np.full(count, -np.inf)
         np.maximum.at(top, items[side], values[side])
-        apart = np.exp(values[side] - top[items[side]])
+        weights = np.exp(values[side] - top[items[side]])
         with np.errstate(divide="ignore"):  # a side may have no word there
-            log_sums.append(top + np.log(np.bincount(items[side], weights=apart, minlength=count)))
+            log_sums.append(
+                top + np.log(np.bincount(items[side], weights=weights, minlength=count))
+            )
     with np.errstate(invalid="ignore"):
         return np.asarray(log_sums[0] - log_sums[1])
 

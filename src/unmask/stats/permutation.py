@@ -41,10 +41,10 @@ class Splits(NamedTuple):
 
     def test(self, drawn: Floats, observed: float, slack: float, sided: Sided) -> Permutation:
         """Compute p: the share of splits at least as extreme as the observed one."""
-        far = (
+        extreme = (
             drawn >= observed - slack if sided == "one" else np.abs(drawn) >= abs(observed) - slack
         )
-        hits, count = int(np.count_nonzero(far)), len(drawn)
+        hits, count = int(np.count_nonzero(extreme)), len(drawn)
         if self.exact:  # the observed split is among them
             return Permutation(hits / count, "exact", count)
         return Permutation((hits + 1) / (count + 1), "sampled", count)
@@ -101,8 +101,8 @@ def with_replacement(
         places = rng.integers(len(scores), size=(draws, len(scores)))
     drawn = scores[places]
     sums = drawn[:, :n].sum(1) - drawn[:, n:].sum(1)
-    far = (sums if sided == "one" else np.abs(sums)) > x.sum() - y.sum()
-    return Permutation((int(far.sum()) + 1) / (draws + 1), "sampled", draws)
+    extreme = (sums if sided == "one" else np.abs(sums)) > x.sum() - y.sum()
+    return Permutation((int(extreme.sum()) + 1) / (draws + 1), "sampled", draws)
 
 
 def _distinct(rng: np.random.Generator, size: int, count: int) -> Iterable[tuple[int, ...]]:

@@ -115,12 +115,12 @@ def pilot_of(margin: Estimate) -> Pilot | None:
         return None
     scale = (unit / float(margin.more["spread"])) ** 2
     words, templates = parts["words"], parts["templates"]
-    alone = min(parts["alone"], words["variance"])
+    within_words = min(parts["alone"], words["variance"])
     return Pilot(
         int(words["count"]),
         int(templates["count"]),
-        scale * (words["variance"] - alone),
-        scale * alone,
+        scale * (words["variance"] - within_words),
+        scale * within_words,
         scale * templates["variance"],
         scale * parts["preference"],
         (float(words["df"]), float(templates["df"])),
@@ -175,10 +175,10 @@ def _first(enough: Callable[[int], bool], least: int) -> int | None:
         return None
 
 
-def _smallest(enough: Callable[[int], bool], least: int, what: str) -> int:
+def _smallest(enough: Callable[[int], bool], least: int, noun: str) -> int:
     """The smallest number that is enough, by bisection."""
     if not enough(LARGEST_STUDY):
-        raise UnmaskError(f"more than {LARGEST_STUDY} {what}.")
+        raise UnmaskError(f"more than {LARGEST_STUDY} {noun}.")
     low, high = least - 1, LARGEST_STUDY
     while high - low > 1:
         middle = (low + high) // 2

@@ -31,9 +31,9 @@ def ranks(
     noise = rng.normal(size=(len(values), 1, resampling.draws))
     moved = errors[:, :, None] * noise
     drawn = (2 * values[:, :, None] * moved + moved**2 - errors[:, :, None] ** 2).mean(axis=1)
-    apart = drawn[:, None] - drawn[None, :]
-    spread = np.maximum(apart.std(axis=2), 1e-12)
-    largest = np.abs(apart / spread[:, :, None]).max(axis=(0, 1))
+    gaps = drawn[:, None] - drawn[None, :]
+    spread = np.maximum(gaps.std(axis=2), 1e-12)
+    largest = np.abs(gaps / spread[:, :, None]).max(axis=(0, 1))
     reach = float(np.quantile(largest, resampling.level)) * spread
     gap = squares[:, None] - squares[None, :]
     nearer, farther = (gap > reach).sum(axis=1), (gap < -reach).sum(axis=1)

@@ -41,8 +41,8 @@ def bounds(error: float, fractions: tuple[float, ...]) -> tuple[float, ...]:
         bound = _bound(nodes, density, step, math.sqrt(fraction), increment)
         limits.append(bound / math.sqrt(fraction))
         places = bound * NODES
-        apart = (places[:, None] - nodes[None]) / step
-        density = bound * WEIGHTS * (np.exp(-0.5 * apart**2) @ density) * NORMAL_DENSITY / step
+        distance = (places[:, None] - nodes[None]) / step
+        density = bound * WEIGHTS * (np.exp(-0.5 * distance**2) @ density) * NORMAL_DENSITY / step
         nodes, last, before = places, fraction, before + increment
     return tuple(limits)
 

@@ -32,10 +32,10 @@ def joint_signs(
     rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(resampling.draws, clusters))
     observed, drawn = [], []
-    for lead, number in leads:
-        sums = np.bincount(number, weights=lead, minlength=clusters) / len(lead)
+    for effects, number in leads:
+        sums = np.bincount(number, weights=effects, minlength=clusters) / len(effects)
         observed.append(float(sums.sum()))
-        sizes = np.bincount(number, minlength=clusters) / len(lead)
+        sizes = np.bincount(number, minlength=clusters) / len(effects)
         drawn.append(signs @ (sums if strata is None else _apart(sums, sizes, strata)))
     return _beyond(np.array(observed), np.stack(drawn))
 

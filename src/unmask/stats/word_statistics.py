@@ -19,17 +19,17 @@ Sets: TypeAlias = Sequence[Floats]
 Statistic: TypeAlias = Callable[[Sets, Sets], float]  # targets, attributes
 
 
-def _two(sets: Sets, what: str) -> tuple[Floats, Floats]:
+def _two(sets: Sets, name: str) -> tuple[Floats, Floats]:
     if len(sets) != 2:
-        raise DataError(f"this statistic needs two sets of {what}, and {len(sets)} were given.")
+        raise DataError(f"this statistic needs two sets of {name}, and {len(sets)} were given.")
     return sets[0], sets[1]
 
 
-def _pairs(sets: Sets, what: str) -> tuple[Floats, Floats]:
-    first, second = _two(sets, what)
+def _pairs(sets: Sets, name: str) -> tuple[Floats, Floats]:
+    first, second = _two(sets, name)
     if len(first) != len(second):
         raise DataError(
-            f"this statistic takes the {what} as pairs, and one set has {len(first)} words, the "
+            f"this statistic takes the {name} as pairs, and one set has {len(first)} words, the "
             f"other {len(second)}; give sets of one size, in the same order."
         )
     return first, second
@@ -58,16 +58,16 @@ def coherence(targets: Sets, attributes: Sets) -> float:
     """ECT (Dev and Phillips 2019): Spearman's correlation of cosines with the two means."""
     first, second = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
     words = unit(attributes[0])
-    near = [_ranks((words @ unit(m).T)[:, 0]) for m in (first, second)]
-    if min(float(r.std()) for r in near) == 0:
+    orders = [_ranks((words @ unit(m).T)[:, 0]) for m in (first, second)]
+    if min(float(r.std()) for r in orders) == 0:
         return math.nan
-    return float(np.corrcoef(near[0], near[1])[0, 1])
+    return float(np.corrcoef(orders[0], orders[1])[0, 1])
 
 
 def _ranks(values: Floats) -> Floats:
     """Ranks from 1 on; equal values share the mean of theirs."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[which])
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[index])
 
 
 def negative_sentiment(targets: Sets, attributes: Sets) -> float:
@@ -97,8 +97,8 @@ def logistic(rows: Floats, label: Floats) -> Floats:
     The optimum lies in the span of the rows, so that Newton's steps are taken there [rows], each
     halved until the loss falls.
     """
-    wide = np.column_stack([rows, np.ones(len(rows))])
-    kernel, sign = wide @ wide.T, 2 * label - 1
+    design = np.column_stack([rows, np.ones(len(rows))])
+    kernel, sign = design @ design.T, 2 * label - 1
     alpha = np.zeros(len(rows))
 
     def loss(at: Floats) -> float:
@@ -114,7 +114,7 @@ def logistic(rows: Floats, label: Floats) -> Floats:
         alpha = alpha + step
         if np.abs(step).max() <= ROUNDING:
             break
-    return np.asarray(wide.T @ alpha)
+    return np.asarray(design.T @ alpha)
 
 
 def _directions(attributes: Sets) -> list[Floats]:
@@ -173,10 +173,10 @@ def direct_bias(targets: Sets, attributes: Sets) -> float:
     vectors have length 1, as in the release.
     """
     first, second = (unit(a) for a in _pairs(attributes, "attributes"))
-    apart = np.concatenate([first, second]) - np.tile((first + second) / 2, (2, 1))
-    if not np.abs(apart).max() > ROUNDING:
+    centred = np.concatenate([first, second]) - np.tile((first + second) / 2, (2, 1))
+    if not np.abs(centred).max() > ROUNDING:
         return math.nan
-    way = np.linalg.svd(apart, full_matrices=False)[2][0]  # the rows' mean is 0
+    way = np.linalg.svd(centred, full_matrices=False)[2][0]  # the rows' mean is 0
     return float(np.abs(unit(np.concatenate(targets)) @ way).mean())
 
 

@@ -110,7 +110,7 @@ def margins(thresholds: Any, results: Iterable[Result]) -> dict[str, float]:
     by_unit = (
         amounts(thresholds, "margin") if not isinstance(thresholds, Mapping) else dict(thresholds)
     )
-    held = Threshold(**by_unit).held()
+    limits = Threshold(**by_unit).held()
     has = {SCALES[r.compared].unit: r.title for r in results}
     for unit, value in by_unit.items():
         if unit not in has:
@@ -119,7 +119,7 @@ def margins(thresholds: Any, results: Iterable[Result]) -> dict[str, float]:
                 f"a margin of {value:g} {unit} makes no sense for {title}, which is in {basis}; "
                 + (f"give one in {basis}, such as {SUCH_AS[basis]}." if basis in SUCH_AS else NONE)
             )
-    return {unit: held[unit] for unit in by_unit}
+    return {unit: limits[unit] for unit in by_unit}
 
 
 def compare(

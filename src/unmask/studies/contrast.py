@@ -310,8 +310,8 @@ class _Effects:
             effect_difference((-first, second), [-w for w in a], b, self.resampling),
         )
 
-    def _mean(self, runs: Sequence[int], which: int) -> Floats:
-        return np.asarray(np.mean([self.without[k][which] for k in runs], axis=0))
+    def _mean(self, runs: Sequence[int], side: int) -> Floats:
+        return np.asarray(np.mean([self.without[k][side] for k in runs], axis=0))
 
 
 def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
@@ -321,12 +321,12 @@ def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWo
     all_sets = all(r.settings.get("random") == "attributes" for r in (a, b))
     base, twin = (_without(r, all_sets) for r in (a, b))
     if not base or {k: set(v) for k, v in base.items()} != {k: set(v) for k, v in twin.items()}:
-        apart = sorted(
+        differing = sorted(
             {w for v in base.values() for w in v} ^ {w for v in twin.values() for w in v}
         )
         raise DataError(
-            f"{a.title}: the runs used different words ({', '.join(apart[:5])}), so their effect "
-            "sizes are not comparable; leave these words out of the test in both."
+            f"{a.title}: the runs used different words ({', '.join(differing[:5])}), so their "
+            "effect sizes are not comparable; leave these words out of the test in both."
         )
     return (a.overall.value, b.overall.value), base, twin
 

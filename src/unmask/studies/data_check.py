@@ -27,10 +27,10 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
     table = table.reindex([i.id for i in checked.data.items])
     tokens = result.items.pivot(index="item", columns="label", values="tokens").reindex(table.index)
     pro, anti = STEREOTYPE, ANTISTEREOTYPE
-    each = [table[k] / tokens[k].clip(lower=1) for k in (pro, anti)]
+    per_token = [table[k] / tokens[k].clip(lower=1) for k in (pro, anti)]
     unlikely = np.zeros(len(table), bool)
-    stacked = pd.concat(each).to_numpy(float)
-    for half in each:
+    stacked = pd.concat(per_token).to_numpy(float)
+    for half in per_token:
         unlikely |= _apart(half.to_numpy(float), stacked) < -ODD
     margins = (table[pro] - table[anti]).to_numpy(float)
     swaps = np.abs(_apart(margins, margins)) > ODD
@@ -60,10 +60,10 @@ def _likelihood(scored: Callable[[str], Result]) -> Result:
         return scored(causal)
 
 
-def _apart(values: Floats, among: Floats) -> Floats:
+def _apart(values: Floats, others_values: Floats) -> Floats:
     """How many robust standard deviations values lie from the median of some."""
-    middle = np.nanmedian(among)
-    spread = 1.4826 * np.nanmedian(np.abs(among - middle))
+    middle = np.nanmedian(others_values)
+    spread = 1.4826 * np.nanmedian(np.abs(others_values - middle))
     return (values - middle) / spread if spread > 0 else np.zeros(len(values))
 
 

@@ -160,10 +160,12 @@ def follows(items: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for key, part in items.groupby(["model", "data", "measure"], sort=False):
-        wide = part.pivot(index="item", columns="label", values=["score", "frequency"])
-        if not {STEREOTYPE, ANTISTEREOTYPE} <= set(wide["score"].columns):
+        by_label = part.pivot(index="item", columns="label", values=["score", "frequency"])
+        if not {STEREOTYPE, ANTISTEREOTYPE} <= set(by_label["score"].columns):
             continue
-        gaps = {c: wide[c][STEREOTYPE] - wide[c][ANTISTEREOTYPE] for c in ("score", "frequency")}
+        gaps = {
+            c: by_label[c][STEREOTYPE] - by_label[c][ANTISTEREOTYPE] for c in ("score", "frequency")
+        }
         both = pd.DataFrame(gaps).dropna()
         if len(both) < 5:
             continue

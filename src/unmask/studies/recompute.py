@@ -69,8 +69,8 @@ def _shares(result: Result, level: float) -> Result:
     compared = estimates_of(result.items, result.compared, result.settings, resampling)
     _check_same(result, "", result.overall, compared.overall)
     if set(result.by_category) != set(compared.by_category):
-        apart = sorted({*result.by_category} ^ {*compared.by_category})
-        raise _contradiction(result, f"its categories do not match the items ({apart[0]!r})")
+        differing = sorted({*result.by_category} ^ {*compared.by_category})
+        raise _contradiction(result, f"its categories do not match the items ({differing[0]!r})")
     if result.coverage.ties != compared.ties:
         ties = f"it reports {result.coverage.ties} ties, but the items have {compared.ties}"
         raise _contradiction(result, ties)
@@ -92,8 +92,8 @@ def _check_coverage(result: Result) -> None:
     if (result.coverage.items, result.coverage.scored) != (total, scored):
         stated = f"it reports {result.coverage.scored} of {result.coverage.items} items as scored"
         raise _contradiction(result, f"{stated}, but the table has {scored} of {total}")
-    lost = frame[frame.reason.notna()].drop_duplicates("item").reason.value_counts()
-    if dict(result.coverage.reasons) != {str(k): int(v) for k, v in lost.items()}:
+    unscored = frame[frame.reason.notna()].drop_duplicates("item").reason.value_counts()
+    if dict(result.coverage.reasons) != {str(k): int(v) for k, v in unscored.items()}:
         raise _contradiction(result, "the reasons for unscored items do not match the table")
 
 
@@ -208,9 +208,9 @@ def _check_same(result: Result, where: str, stated: Estimate, estimate: Estimate
         )
 
 
-def _contradiction(result: Result, what: str) -> DataError:
+def _contradiction(result: Result, field: str) -> DataError:
     return DataError(
-        f"{result.title}, {result.model}: results.json contradicts items.parquet: {what}; run "
+        f"{result.title}, {result.model}: results.json contradicts items.parquet: {field}; run "
         "again, or restore the files as 'unmask run' wrote them."
     )
 

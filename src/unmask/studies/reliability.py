@@ -47,13 +47,13 @@ def reliability(
     """Tables on how far scores can be relied on, and the items that disagree with the rest."""
     results = _scored(models, measures, data, options)
     frames = {(r.model, r.measure): margins(r) for r in results if r.data == data}
-    again = {(r.model, r.measure): margins(r) for r in results if r.data != data}
+    rewordings = {(r.model, r.measure): margins(r) for r in results if r.data != data}
     items = discrimination(frames)
     tables = [
         Table("items", "Over items", _over_items(frames, options), ITEMS),
         Table("measures", "Between measures", _between(frames, 0, 1), MEASURES_NOTE),
         Table("checkpoints", "Between models", _between(frames, 1, 0), MODELS_NOTE),
-        Table("wordings", "In other words", _wordings(frames, again, options), WORDINGS),
+        Table("wordings", "In other words", _wordings(frames, rewordings, options), WORDINGS),
         Table("layers", "Over layers", _layers(models, words, options), LAYERS),
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]
@@ -94,9 +94,9 @@ def _scored(
     sets = [d for d in catalogue.resolve(data) if isinstance(d, Dataset)]
     if not sets or sets[0].shape not in PAIRED:
         raise DataError(f"{data!r} has no sentence pairs; give a data set that has.")
-    if others := [x for x in measures if not SCALES[find(x).compared].share]:
+    if not_shares := [x for x in measures if not SCALES[find(x).compared].share]:
         raise NotApplicable(
-            f"reliability needs preference measures, and {', '.join(map(repr, others))} is not "
+            f"reliability needs preference measures, and {', '.join(map(repr, not_shares))} is not "
             "one; use measures such as 'cps' or 'aul'."
         )
     try:
@@ -201,14 +201,14 @@ def _alpha_or_none(matrix: Any) -> float | None:
 # ---------------------------------------------------------------- between two
 
 
-def _between(frames: Frames, same: int, facet: int) -> pd.DataFrame:
+def _between(frames: Frames, common: int, facet: int) -> pd.DataFrame:
     """All pairs of frames that agree in one half of their key (0 model, 1 measure)."""
     rows = []
     for a, b in itertools.combinations(frames, 2):
-        if a[same] != b[same] or a[facet] == b[facet]:
+        if a[common] != b[common] or a[facet] == b[facet]:
             continue
         left, right = _shared(frames[a], frames[b])
-        names = {("model", "measure")[same]: a[same], "first": a[facet], "second": b[facet]}
+        names = {("model", "measure")[common]: a[common], "first": a[facet], "second": b[facet]}
         rows.append({**names, **_agreement(left, right)})
     return pd.DataFrame(rows)
 
@@ -228,20 +228,22 @@ def _agreement(left: pd.DataFrame, right: pd.DataFrame) -> dict[str, Any]:
     """
     means = []
     for t in (left, right):
-        apart = t.lead - t.groupby("cell").lead.transform("mean")
-        means.append(apart.groupby(t.cluster).mean())
+        deviations = t.lead - t.groupby("cell").lead.transform("mean")
+        means.append(deviations.groupby(t.cluster).mean())
     r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
-    same = float(1 - np.abs(left.win.to_numpy() - right.win.to_numpy()).mean())  # a tie counts half
+    agreement = float(
+        1 - np.abs(left.win.to_numpy() - right.win.to_numpy()).mean()
+    )  # a tie counts half
     a, b = (t.groupby("cell").win.transform("mean").to_numpy() for t in (left, right))
     chance = float(np.mean(a * b + (1 - a) * (1 - b)))
-    kappa = (same - chance) / (1 - chance) if chance < 1 - 1e-9 else None
+    kappa = (agreement - chance) / (1 - chance) if chance < 1 - 1e-9 else None
     line = {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n}
-    return line | {"same side": 100 * same, "kappa": kappa}
+    return line | {"same side": 100 * agreement, "kappa": kappa}
 
 
-def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
+def _wordings(frames: Frames, rewordings: Frames, options: Options) -> pd.DataFrame:
     rows = []
-    for key, rewording in again.items():
+    for key, rewording in rewordings.items():
         left, right = _shared(frames[key], rewording)
         gap = paired_difference(
             left.win.to_numpy(float),
@@ -293,11 +295,11 @@ def discrimination(frames: Frames) -> pd.DataFrame:
     leads = pd.concat({k: t.lead / t.lead.std() for k, t in frames.items()}, axis=1)
     facts = pd.concat([t[["category", "cluster", "cell"]] for t in frames.values()])
     facts = facts[~facts.index.duplicated()].loc[wins.index]
-    rest, others = (_rest(values, facts.cell) for values in (wins, leads))
-    agreed = (wins - 0.5) * np.sign(rest - 0.5) + 0.5
-    mean = 100 * rest.mean(axis=1)
+    other_wins, other_leads = (_rest(values, facts.cell) for values in (wins, leads))
+    agreed = (wins - 0.5) * np.sign(other_wins - 0.5) + 0.5
+    mean = 100 * other_wins.mean(axis=1)
     items = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)
-    items["discrimination"] = leads.T.corrwith(others.T) if leads.shape[1] >= CASES else np.nan
+    items["discrimination"] = leads.T.corrwith(other_leads.T) if leads.shape[1] >= CASES else np.nan
     items["disagrees"] = (items.agreement < 50) & ((mean - 50).abs() >= DECIDED)
     return items.reset_index(names="item").sort_values("agreement", kind="stable")
 

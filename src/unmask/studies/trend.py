@@ -109,9 +109,9 @@ def _unfit(results: Results) -> dict[str, str]:
     """The runs without any result that a verdict may rest on, and why."""
     reasons = unproven_models(results)
     for name in results.models:
-        judged = [r for r in results if r.model == name and r.verdicts]
-        if judged and not any(r.fitness.fit for r in judged):
-            reasons[name] = "; ".join(judged[0].fitness.reasons)
+        with_verdict = [r for r in results if r.model == name and r.verdicts]
+        if with_verdict and not any(r.fitness.fit for r in with_verdict):
+            reasons[name] = "; ".join(with_verdict[0].fitness.reasons)
     return reasons
 
 
@@ -122,11 +122,11 @@ def _followed(by_run: Sequence[Sequence[Answer]]) -> Iterator[tuple[str, list[Ev
         for answers_ in by_run
     ]
     shared = [k for k in tables[0] if all(k in t for t in tables)]
-    taken: set[str] = set()
+    names_used: set[str] = set()
     order = sorted(shared, key=lambda k: ORDER.index(tables[0][k].result.compared))
     for name in order:
-        if name[0] not in taken:  # one measure per bias type: the answer's main one
-            taken.add(name[0])
+        if name[0] not in names_used:  # one measure per bias type: the answer's main one
+            names_used.add(name[0])
             yield name[0], [t[name] for t in tables]
 
 
@@ -171,9 +171,9 @@ def changes(
     breaks = {name: (place, p) for name, (place, p) in tests.items() if p <= error}
     for name, (place, p) in breaks.items():
         yield name, series[name], segment, start + place, p
-        alone, more = {name: series[name]}, 2 * searches * len(breaks)
-        yield from changes(alone, (start, start + place), resampling, more)
-        yield from changes(alone, (start + place, end), resampling, more)
+        single, more = {name: series[name]}, 2 * searches * len(breaks)
+        yield from changes(single, (start, start + place), resampling, more)
+        yield from changes(single, (start + place, end), resampling, more)
 
 
 def _change(

@@ -16,12 +16,14 @@ def sentences(followed: Trend) -> list[str]:
     lines = [_describe(c) for c in followed.changes]
     changed = {c.bias_type for c in followed.changes}
     gone = set(followed.untested)
-    rest = [c for c in dict.fromkeys(followed.scores.bias_type) if c not in changed | gone]
-    if rest:
-        mark = "; " if any("," in c for c in rest) else ", "
+    unchanged = [c for c in dict.fromkeys(followed.scores.bias_type) if c not in changed | gone]
+    if unchanged:
+        mark = "; " if any("," in c for c in unchanged) else ", "
         count, few = len(followed.runs), len(followed.runs) < LEAST_RUNS
-        why = f" At least {LEAST_RUNS} runs are needed to show a change." if few else ""
-        lines.append(f"No change over the {count} runs is shown about {mark.join(rest)}.{why}")
+        note = f" At least {LEAST_RUNS} runs are needed to show a change." if few else ""
+        lines.append(
+            f"No change over the {count} runs is shown about {mark.join(unchanged)}.{note}"
+        )
     if gone:
         lines.append(
             f"The runs share too few items about {', '.join(followed.untested)}: not tested."
@@ -36,13 +38,13 @@ def _describe(change: Change) -> str:
     unit, d = SCALES[change.compared], change.difference
     rose = "rose" if d.value > 0 else "fell"
     before, after = (unit.text(v) for v in (change.before, change.after))
-    what = " % of the pairs" if unit.share else ""
+    suffix = " % of the pairs" if unit.share else ""
     by = unit.change(d.value, d.low, d.high)
     about = change.bias_type[:1].upper() + change.bias_type[1:]
-    head = "" if what else f"{unit.head} "
+    head = "" if suffix else f"{unit.head} "
     return (
-        f"{about} {rose} from {change.last} to {change.first}: {head}{before}{what} before, "
-        f"{after}{what} afterwards, {by} ({change.measure} on {change.data})."
+        f"{about} {rose} from {change.last} to {change.first}: {head}{before}{suffix} before, "
+        f"{after}{suffix} afterwards, {by} ({change.measure} on {change.data})."
     )
 
 

@@ -12,12 +12,12 @@ T = TypeVar("T")
 class Registry(Mapping[str, T]):
     """A read-only table of named things of one sort (`what` names the sort in messages)."""
 
-    def __init__(self, what: str, rows: Iterable[tuple[str, T]]) -> None:
-        self._what = what
+    def __init__(self, noun: str, rows: Iterable[tuple[str, T]]) -> None:
+        self._what = noun
         self._rows: dict[str, T] = {}
         for name, row in rows:
             if name in self._rows:
-                raise ValueError(f"two {what}s are named {name!r}")
+                raise ValueError(f"two {noun}s are named {name!r}")
             self._rows[name] = row
 
     def __getitem__(self, name: str) -> T:
@@ -25,11 +25,11 @@ class Registry(Mapping[str, T]):
             return self._rows[name]
         return self.among(name, ())
 
-    def among(self, name: str, others: Iterable[str]) -> T:
+    def among(self, name: str, more: Iterable[str]) -> T:
         """The row of a name; for a wrong name, `others` from elsewhere are suggested as well."""
         if name in self._rows:
             return self._rows[name]
-        raise NameUnknown(unknown(self._what, name, [*self._rows, *others]))
+        raise NameUnknown(unknown(self._what, name, [*self._rows, *more]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -45,15 +45,15 @@ class Registry(Mapping[str, T]):
         return len(self._rows)
 
 
-def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
+def unknown(noun: str, name: str, allowed: Iterable[str]) -> str:
     """One sentence for a wrong name: the nearest right ones, or all if none is near."""
     allowed = list(allowed)
     folded = {a.lower(): a for a in allowed}
-    near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-    if near:
-        return f"unknown {what} {name!r}; did you mean {choice(near)}?"
+    close = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    if close:
+        return f"unknown {noun} {name!r}; did you mean {choice(close)}?"
     listed = ", ".join(allowed[:20]) + (", ..." if len(allowed) > 20 else ".")
-    return f"unknown {what} {name!r}; allowed: {listed}"
+    return f"unknown {noun} {name!r}; allowed: {listed}"
 
 
 def choice(names: Iterable[str]) -> str:

@@ -291,7 +291,7 @@ def given(
     `words` gives for each label the forms to look for and the word that each is a form of.
     Returns the words of each set that occur, their contexts, and how many sentences have none.
     """
-    used: dict[str, tuple[str, ...]] = {}
+    sets_used: dict[str, tuple[str, ...]] = {}
     contexts: dict[str, tuple[Mention, ...]] = {}
     lost = 0
     for label, lines in sentences.items():
@@ -305,5 +305,5 @@ def given(
             word = words[label][hit[0]]
             in_order[word] = None
             contexts[word] = (*contexts.get(word, ()), Mention(line, hit[1]))
-        used[label] = tuple(in_order)
-    return used, contexts, lost
+        sets_used[label] = tuple(in_order)
+    return sets_used, contexts, lost

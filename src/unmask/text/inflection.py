@@ -40,8 +40,8 @@ def singulars(word: str) -> list[str]:
 def forms(word: str) -> list[str]:
     """A word with its plural and what may be its singular, each once."""
     # "women of color": the first noun of such a phrase is the one that changes
-    head, link, rest = word.partition(" of ")
-    plurals = [plural(head) + link + rest] if link else []
+    head, link, tail = word.partition(" of ")
+    plurals = [plural(head) + link + tail] if link else []
     plurals.append(word + "s")  # published files have "knifes"
     return list(dict.fromkeys([word, plural(word), *plurals, *singulars(word)]))
 
@@ -53,5 +53,7 @@ def lexemes(words: Iterable[str]) -> dict[str, str]:
     the plural of Carlo.
     """
     vocab = list(dict.fromkeys(words))
-    there = set(vocab)
-    return {w: next((s for s in singulars(w) if s in there and w.islower()), w) for w in vocab}
+    known_words = set(vocab)
+    return {
+        w: next((s for s in singulars(w) if s in known_words and w.islower()), w) for w in vocab
+    }

@@ -19,14 +19,14 @@ def align(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment:
     """Align two sequences of ids, or words, as Nangia et al. (2020) do: difflib's blocks."""
     if (quick := _substituted(first, second)) is not None:
         return quick
-    same: tuple[list[int], list[int]] = ([], [])
+    shared: tuple[list[int], list[int]] = ([], [])
     changed: tuple[list[int], list[int]] = ([], [])
     matcher = difflib.SequenceMatcher(None, first, second)
     for tag, a, b, c, d in matcher.get_opcodes():
-        into = same if tag == "equal" else changed
+        into = shared if tag == "equal" else changed
         into[0].extend(range(a, b))
         into[1].extend(range(c, d))
-    return Alignment((tuple(same[0]), tuple(same[1])), (tuple(changed[0]), tuple(changed[1])))
+    return Alignment((tuple(shared[0]), tuple(shared[1])), (tuple(changed[0]), tuple(changed[1])))
 
 
 def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment | None:
@@ -101,10 +101,10 @@ def with_pair_roles(
     return {k: members[k] for k in encoded}
 
 
-def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, ...]) -> Encoded:
+def _with_places(sentence: Encoded, shared: tuple[int, ...], changed: tuple[int, ...]) -> Encoded:
     roles = {
-        "aligned": same,
-        "shared": _plain(same, sentence.specials),
+        "aligned": shared,
+        "shared": _plain(shared, sentence.specials),
         "changed": _plain(changed, sentence.specials),
     }
     # Three times as fast as `dataclasses.replace`, and there are many.

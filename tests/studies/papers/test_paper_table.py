@@ -14,4 +14,4 @@ def test_a_row_says_how_it_agrees():
     assert paper_table.row({}, 55.0, found)["difference"] == -5
     assert "measured" not in paper_table.row({}, 55.0, None)
     # another model's number that happens to be equal is no agreement
-    assert "agrees" not in paper_table.row({}, 50.0, found, same=False)
+    assert "agrees" not in paper_table.row({}, 50.0, found, comparable=False)

@@ -56,13 +56,13 @@ def clusters(file: Looked) -> Iterator[Remark]:
     """Report the number of independent observations."""
     count, items = len({i.cluster for i in file.items}), len(file.items)
     derived = file.data.cluster == CHANGED_WORDS
-    same = "items with the same words share the model's preference for those words"
-    why = same if derived else "items of one cluster are not independent"
-    how = "pairs of swapped words, found from the sentences" if derived else "clusters"
+    shared = "items with the same words share the model's preference for those words"
+    reason = shared if derived else "items of one cluster are not independent"
+    source = "pairs of swapped words, found from the sentences" if derived else "clusters"
     if count == items and not derived:
         yield Remark(GOOD, "clusters", f"{items} items, each counted as independent.")
         return
-    summary = f"{items} items with {count} {how}"
+    summary = f"{items} items with {count} {source}"
     if count >= MIN_CLUSTERS:
         yield Remark(GOOD, "clusters", f"{summary}; intervals are over these {count}.")
         return
@@ -70,9 +70,9 @@ def clusters(file: Looked) -> Iterator[Remark]:
     yield Remark(
         PROBLEM,
         "clusters",
-        f"{summary} ({words}): {why}, so they count as {count} observations; a verdict needs "
+        f"{summary} ({words}): {reason}, so they count as {count} observations; a verdict needs "
         f"at least {MIN_CLUSTERS}.",
-        advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else how}; "
+        advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else source}; "
         "more sentences with the same ones will not help",
     )
 
@@ -88,7 +88,7 @@ def directions(file: Looked) -> Iterator[Remark]:
         yield Remark(
             PROBLEM,
             "directions",
-            f"only {with_group} of {len(file.items)} rows have a 'group', so the column is ignored.",
+            f"only {with_group} of {len(file.items)} rows have a 'group', so it is ignored.",
             advice="fill in the group that each stereotype is about",
         )
         return
@@ -236,11 +236,11 @@ def power(file: Looked) -> Iterator[Remark]:
         if points <= USEFUL:
             yield Remark(GOOD, "power", sentence)
             continue
-        each = size / count
-        needed = clusters_needed(USEFUL, 1 + (each - 1) * USUAL_WORDS, each)
-        unit = "items" if each == 1 else "words"
+        mean_size = size / count
+        needed = clusters_needed(USEFUL, 1 + (mean_size - 1) * USUAL_WORDS, mean_size)
+        unit = "items" if mean_size == 1 else "words"
         more = f"add about {needed - count:,} {unit}" if needed > count else ""
-        if more and round(each) > 1:
-            more += f" with {each:.0f} sentences each"
+        if more and round(mean_size) > 1:
+            more += f" with {mean_size:.0f} sentences each"
         shows = f"{more} to detect {50 + USEFUL:.0f} %" if more else ""
         yield Remark(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)

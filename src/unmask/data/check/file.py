@@ -84,9 +84,9 @@ def check(path: Path, encoding: str | None = None) -> Checked:
 def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
     """Report unusable rows by reason."""
     for reason in dict.fromkeys(rows.values()):
-        what, _, advice = reason.rstrip(".").partition("; ")
-        numbers = [n + 1 for n, why in rows.items() if why == reason]
-        yield from by_row.of_rows(PROBLEM, what, advice, numbers)
+        problem, _, advice = reason.rstrip(".").partition("; ")
+        numbers = [n + 1 for n, row_reason in rows.items() if row_reason == reason]
+        yield from by_row.of_rows(PROBLEM, problem, advice, numbers)
 
 
 def check_set(data: Dataset) -> Checked:

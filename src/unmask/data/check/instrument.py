@@ -82,7 +82,7 @@ def frequency(file: Looked) -> Iterator[Remark]:
     values = {id(i): i.meta["frequency"] for i in file.items if i.meta.get("frequency") is not None}
     if not values:
         return
-    apart = []
+    distant = []
     for pair, items in _by(file.items, lambda i: i.group_pair).items():
         traits = _by([i for i in items if id(i) in values], lambda i: i.group)
         sides = [sorted({i.cluster: values[id(i)] for i in t}.values()) for t in traits.values()]
@@ -91,10 +91,10 @@ def frequency(file: Looked) -> Iterator[Remark]:
         means = [sum(side) / len(side) for side in sides]
         unlike = ks_2samp(*sides).pvalue < FREQUENCY_P
         if abs(means[0] - means[1]) > FREQUENCY_APART and unlike:
-            apart.append(f"{short(pair)} ({means[0] - means[1]:+.1f})")
-    if apart:
+            distant.append(f"{short(pair)} ({means[0] - means[1]:+.1f})")
+    if distant:
         yield _note(
-            f"one group's traits are more frequent words (difference in log10): {_some(apart)}.",
+            f"one group's traits are more frequent words (difference in log10): {_some(distant)}.",
             "balance them: frequent words are likelier for any group",
             "frequency",
         )
@@ -104,11 +104,11 @@ def frequency(file: Looked) -> Iterator[Remark]:
 
 def valence(file: Looked) -> Iterator[Remark]:
     """Whether each group has favourable and unfavourable traits, where `valence` is given."""
-    valued = [i for i in file.items if i.meta.get("valence") is not None]
-    if not valued:
+    rated = [i for i in file.items if i.meta.get("valence") is not None]
+    if not rated:
         return
     lopsided = []
-    for group, items in _by(valued, lambda i: f"{i.group_pair}: {i.group}").items():
+    for group, items in _by(rated, lambda i: f"{i.group_pair}: {i.group}").items():
         traits = {i.cluster: str(i.meta["valence"]) for i in items}
         counts = Counter(traits.values())
         least = int(THIRD * len(traits))

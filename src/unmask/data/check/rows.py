@@ -56,11 +56,11 @@ def defects(file: Looked) -> Iterator[Remark]:
     flags = [set(i.meta.get("flags", ())) for i in file.items]
     if not any(flags):
         yield Remark(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
-    for flag, (state, what, advice) in DEFECTS.items():
+    for flag, (state, problem, advice) in DEFECTS.items():
         rows = [n for n, row_flags in enumerate(flags, 1) if flag in row_flags]
         if flag == "duplicate":
             rows = _later(file.items, rows)
-        yield from of_rows(state, what, advice, rows)
+        yield from of_rows(state, problem, advice, rows)
 
 
 def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
@@ -75,11 +75,11 @@ def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     return repeats
 
 
-def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Remark]:
+def of_rows(state: str, problem: str, advice: str, rows: Sequence[int]) -> Iterator[Remark]:
     """Report how many rows share a defect; nothing if none does."""
     if rows:
         many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
-        yield Remark(state, "rows", f"{what}: {many}.", tuple(rows), advice)
+        yield Remark(state, "rows", f"{problem}: {many}.", tuple(rows), advice)
 
 
 def spaces(file: Looked) -> Iterator[Remark]:

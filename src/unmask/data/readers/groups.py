@@ -139,10 +139,10 @@ def _blank(template: str, person: str, article: str) -> Text:
     return Text(sentence.replace("BLANK", _FILL), {"fill": ((at, at + len(_FILL)),)})
 
 
-def read_gendered_nouns(path: Path, *others: Path, name: str = "disco-nouns") -> Dataset:
+def read_gendered_nouns(path: Path, *more: Path, name: str = "disco-nouns") -> Dataset:
     """Zhao et al.'s gendered noun pairs as DisCo's persons, each pair once, singular or plural."""
     pairs: dict[frozenset[str], tuple[str, str]] = {}
-    for file in (path, *others):
+    for file in (path, *more):
         for line in decoded(file).splitlines():
             first, _, second = (part.strip() for part in line.partition("\t"))
             if first and second and first != second:

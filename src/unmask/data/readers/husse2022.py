@@ -100,7 +100,7 @@ def read_release(
 def _word_test(
     words: Any, templates: Any, rule: Single, name: str, facts: Mapping[str, str]
 ) -> WordTest:
-    met: dict[str, tuple[Mention, ...]] = {}
+    contexts: dict[str, tuple[Mention, ...]] = {}
     sets = {}
     for key in _SETS:
         target = key.startswith("targ")
@@ -109,10 +109,10 @@ def _word_test(
         article = rule.target_article if target else rule.attribute_article
         singular, plural = words[key]["singular"], words[key].get("plural", [])
         for word in singular:
-            met[word] = tuple(_mentions(side[f"singular_{kind}"], slot, article, word))
+            contexts[word] = tuple(_mentions(side[f"singular_{kind}"], slot, article, word))
         for word in plural:
             many = tuple(_mentions(side[f"plural_{kind}"], slot, "", word))
-            met[word] = met.get(word, ()) + many
+            contexts[word] = contexts.get(word, ()) + many
         sets[_label(words[key], key)] = tuple(dict.fromkeys([*singular, *plural]))
     labels = list(sets)
     test = Stimuli(
@@ -122,7 +122,7 @@ def _word_test(
         unequal=True,
         **facts,  # type: ignore[arg-type]
     )
-    return WordTest(test, Source("release", lambda s: met))
+    return WordTest(test, Source("release", lambda s: contexts))
 
 
 def _mentions(templates: Sequence[str], slot: str, article: str, word: str) -> Iterator[Mention]:

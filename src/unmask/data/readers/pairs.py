@@ -201,9 +201,9 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
         k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
     }
     cells = {k: str(v) for k, v in values.items() if v is not None}
-    if broken := [k for k, v in cells.items() if half_character(v)]:
+    if damaged := [k for k, v in cells.items() if half_character(v)]:
         raise DataError(
-            f"the column {broken[0]!r} has an invalid character (a lone surrogate); correct it."
+            f"the column {damaged[0]!r} has an invalid character (a lone surrogate); correct it."
         )
     name, category = cells.get("id", str(number)), cells.get("category", "all")
     side = cells.get("group", "")

@@ -32,17 +32,17 @@ def read_file(path: Path, name: str, stimuli: Stimuli | None) -> WordTest:
         label: {form: w for w in terms for form in forms(w)}
         for label, terms in zip(sets, stimuli.sets.values(), strict=True)
     }
-    used, met, lost = given(sets, words)
-    labels = list(used)
+    sets_used, mentions, lost = given(sets, words)
+    labels = list(sets_used)
     test = Stimuli(
         name,
-        {k: used[k] for k in labels[:2]},
-        {k: used[k] for k in labels[2:]},
+        {k: sets_used[k] for k in labels[:2]},
+        {k: sets_used[k] for k in labels[2:]},
         source="may2019",
         unequal=True,
     )
     about = {"sentences_without_their_word": lost} if lost else {}
-    return WordTest(test, Source(path.name, lambda s: met), about)
+    return WordTest(test, Source(path.name, lambda s: mentions), about)
 
 
 def _label(category: str) -> str:

@@ -81,8 +81,8 @@ def _between(context: str, sentence: str) -> Span | None:
     """The part of the sentence in the place of the context's BLANK, if the rest agrees."""
     before, _, after = context.partition(BLANK)
     end, lowered = len(sentence) - len(after), sentence.lower()
-    same = lowered.startswith(before.lower()) and lowered.endswith(after.lower())
-    return _trim(sentence, (len(before), end)) if same and len(before) < end else None
+    matches = lowered.startswith(before.lower()) and lowered.endswith(after.lower())
+    return _trim(sentence, (len(before), end)) if matches and len(before) < end else None
 
 
 def _word_span(context: str, sentence: str) -> Span | None:

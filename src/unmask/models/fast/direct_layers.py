@@ -90,8 +90,8 @@ class ByContent:
 
     def fits(self, encoder: Any, config: Any) -> bool:
         """Whether an encoder uses torch's attention function, in both directions."""
-        each = (getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer)
-        causal = any(getattr(self_attn, "is_causal", False) for self_attn in each)
+        attentions = (getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer)
+        causal = any(getattr(self_attn, "is_causal", False) for self_attn in attentions)
         return bool(config._attn_implementation == "sdpa") and not causal
 
     def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
@@ -224,14 +224,14 @@ def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
     if states.device.type != "cpu":
         return None
     keys = ids * ids.shape[1] + torch.arange(ids.shape[1])
-    distinct, which = torch.unique(keys, return_inverse=True)
-    if 2 * len(distinct) > which.numel():
+    distinct, token = torch.unique(keys, return_inverse=True)
+    if 2 * len(distinct) > token.numel():
         return None
     index = torch.empty_like(distinct)
-    index[which.flatten()] = torch.arange(which.numel())
+    index[token.flatten()] = torch.arange(token.numel())
     few = states.flatten(0, 1)[index]
     # Position embeddings may also depend on the rest of the row.
-    return (lambda module: module(few)[which]) if torch.equal(few[which], states) else None
+    return (lambda module: module(few)[token]) if torch.equal(few[token], states) else None
 
 
 def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
@@ -242,8 +242,8 @@ def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
 def _last(layer: Any, states: torch.Tensor, inputs: PassInputs, attends: Attends) -> torch.Tensor:
     """Run the last layer at the slots: [slots, d]."""
     self_attn = layer.attention.self
-    to_query, *others = attends.projections(self_attn)
-    key, value = (_heads(self_attn, project(states)) for project in others)
+    to_query, *projections = attends.projections(self_attn)
+    key, value = (_heads(self_attn, project(states)) for project in projections)
     last = states[inputs.row, inputs.at]
     if inputs.each and attends.some_queries:
         query = _heads(self_attn, to_query(last.view(len(states), inputs.each, -1)))

@@ -43,8 +43,8 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
     ones = torch.ones(len(x))
     value = x * torch.ldexp(ones, TOP_EXPONENT - exponent)[:, None]
     first = value.half()
-    rest = (value - first).half()
-    blocks = (first, rest, first) if weight else (rest, first, first)
+    remainder = (value - first).half()
+    blocks = (first, remainder, first) if weight else (remainder, first, first)
     parts = torch.stack([b.view(len(x), chunks, -1) for b in blocks], 2)
     return parts.flatten(1), torch.ldexp(ones, exponent - TOP_EXPONENT)
 

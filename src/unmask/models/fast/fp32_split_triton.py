@@ -27,10 +27,10 @@ def _split(
         at = start + tl.arange(0, block)
         value = tl.load(x + row * stride + at, mask=at < columns, other=0) * up
         first = value.to(tl.float16)
-        rest = (value - first.to(tl.float32)).to(tl.float16)
+        remainder = (value - first.to(tl.float32)).to(tl.float16)
         place = halves + row * 3 * columns + (at // width) * 3 * width + at % width
-        tl.store(place, first if weight else rest, mask=at < columns)
-        tl.store(place + width, rest if weight else first, mask=at < columns)
+        tl.store(place, first if weight else remainder, mask=at < columns)
+        tl.store(place + width, remainder if weight else first, mask=at < columns)
         tl.store(place + 2 * width, first, mask=at < columns)
 
 

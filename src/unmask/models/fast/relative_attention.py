@@ -56,9 +56,9 @@ class ByDistance:
 
     def fits(self, encoder: Any, config: Any) -> bool:
         """Whether an encoder uses distances in both directions, and no convolution."""
-        each = [getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer]
-        both = all({*getattr(self_attn, "pos_att_type", ())} == _BOTH for self_attn in each)
-        relative = all(getattr(self_attn, "relative_attention", False) for self_attn in each)
+        attentions = [getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer]
+        both = all({*getattr(self_attn, "pos_att_type", ())} == _BOTH for self_attn in attentions)
+        relative = all(getattr(self_attn, "relative_attention", False) for self_attn in attentions)
         return both and relative and encoder.conv is None
 
     def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
@@ -105,16 +105,16 @@ class ByDistance:
         transformers maps them to the network's distances: far ones share theirs.
         """
         heads, width, size = query.shape[1:]
-        far = max(LEAST, 1 << (width - 1).bit_length())
-        between = self.encoder.get_rel_pos(query.new_empty(1, far + 1, 1))[0]  # [from, to]
-        away = torch.cat([between[:far, 0].flip(0), between[0, 1:]])
+        distance = max(LEAST, 1 << (width - 1).bit_length())
+        between = self.encoder.get_rel_pos(query.new_empty(1, distance + 1, 1))[0]  # [from, to]
+        away = torch.cat([between[:distance, 0].flip(0), between[0, 1:]])
         span, all_of_them = self_attn.pos_ebd_size, self.encoder.get_rel_embedding()
         tables = []
-        for module, which in zip(modules, (away + span, span - away), strict=True):
-            states = module(all_of_them[which.clamp(0, 2 * span - 1)])
+        for module, index in zip(modules, (away + span, span - away), strict=True):
+            states = module(all_of_them[index.clamp(0, 2 * span - 1)])
             filled = functional.pad(states, (0, 0, 0, ALIGNED))
             tables.append(filled.view(-1, heads, size).transpose(0, 1).contiguous())
-        return Distances(far, made_of, *tables)
+        return Distances(distance, made_of, *tables)
 
 
 def _made_of(modules: tuple[Any, Any], encoder: Any) -> tuple[int, ...]:

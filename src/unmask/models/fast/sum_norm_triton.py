@@ -16,11 +16,11 @@ def _normed_sum(x, residual, weight, bias, output, width, eps, block: tl.constex
     b = tl.load(residual + start + at, mask=inside, other=0.0)
     total = (a.to(tl.float32) + b.to(tl.float32)).to(a.dtype).to(tl.float32)  # as torch rounds
     mean = tl.sum(total, 0) / width
-    apart = tl.where(inside, total - mean, 0.0)
-    variance = tl.sum(apart * apart, 0) / width
+    centred = tl.where(inside, total - mean, 0.0)
+    variance = tl.sum(centred * centred, 0) / width
     scale = tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)
     shift = tl.load(bias + at, mask=inside, other=0.0).to(tl.float32)
-    result = apart * tl.rsqrt(variance + eps) * scale + shift
+    result = centred * tl.rsqrt(variance + eps) * scale + shift
     tl.store(output + start + at, result.to(a.dtype), mask=inside)
 
 

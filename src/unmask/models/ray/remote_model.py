@@ -148,13 +148,13 @@ def load_remote(
     device: str | None = None,
     address: str | None = None,
     workers: int | None = None,
-    among: int = 1,
+    n_sharing: int = 1,
 ) -> Remote:
     """Load a transformer on workers of a Ray cluster that `among` models share."""
     checkpoint = without_weights(name)
     codec = TokenizerCodec(checkpoint.tokenizer(), checkpoint.kind, name)
     place = checkpoint.source if Path(checkpoint.source).exists() else name
-    group = Workers(name, place, dtype, device, started(address), workers, among)
+    group = Workers(name, place, dtype, device, started(address), workers, n_sharing)
     return Remote(
         name, checkpoint.kind, codec, checkpoint.config, group, dtype, **group.facts(dtype)
     )

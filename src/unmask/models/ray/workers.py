@@ -78,7 +78,7 @@ class Workers:
         device: str | None,
         ray: Any,
         count: int | None,
-        among: int = 1,
+        n_sharing: int = 1,
     ) -> None:
         self.ray, self.name = ray, name
         self.given = (name, device)
@@ -93,7 +93,7 @@ class Workers:
             self.needs["memory"] = memory
             self._fits(memory)
         most = gpus or max(1, sum(c // share for c in cpus))
-        usual = max(1, most // among)
+        usual = max(1, most // n_sharing)
         self.alive = [self._new() for _ in range(min(count or usual, most))]
 
     def _fits(self, memory: int) -> None:

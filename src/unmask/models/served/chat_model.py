@@ -42,13 +42,13 @@ _LABEL = re.compile(r"""^[\s"'*(\[`]*(?:[Aa]nswer\s*:?\s*)?["'*(\[`]*([A-D])(?![
 
 def load_chat(name: str, progress: Any = lambda what, done, total: None) -> "ServedChat":
     """The chat model at `http://HOST/v1#MODEL?chat`, or `?chat=K` with K sampled replies."""
-    there, record, _ = served_record(name)
+    server, record, _ = served_record(name)
     sampled = name.partition(CHAT_MARK)[2].removeprefix("=")
     if sampled and not (sampled.isdecimal() and 1 <= int(sampled) <= 1000):
         raise ModelError(
             f"{name!r}: {CHAT_MARK}={sampled} is not a number of replies; give 1 to 1000."
         )
-    probed = _probed(there, str(record["id"]), int(sampled) if sampled else 0)
+    probed = _probed(server, str(record["id"]), int(sampled) if sampled else 0)
     return ServedChat(name, ChatServerCodec(name), probed, dict(record))
 
 
@@ -64,30 +64,30 @@ class Probed:
     notes: tuple[str, ...]
 
 
-def _probed(there: Server, model: str, samples: int) -> Probed:
+def _probed(server: Server, model: str, samples: int) -> Probed:
     notes: list[str] = []
-    reply = there.chat(model, PROBE.format(*PROBES[0]), _settings(samples, False))
+    reply = server.chat(model, PROBE.format(*PROBES[0]), _settings(samples, False))
     fingerprint = reply.get("system_fingerprint")
-    thinks = bool(_OPEN.match(_content(_choices(there, reply)[0]).lstrip()))
+    thinks = bool(_OPEN.match(_content(_choices(server, reply)[0]).lstrip()))
     if not samples:
         top = _top(reply)
         if top is None or thinks:
             samples = REPLIES
-            why = "it thinks before it answers" if thinks else "it gives no log-probabilities"
-            notes.append(f"{there.base}: {why}, so {samples} replies are sampled per request.")
+            reason = "it thinks before it answers" if thinks else "it gives no log-probabilities"
+            notes.append(f"{server.base}: {reason}, so {samples} replies are sampled per request.")
         else:
-            _check_top(there, top)
-            _check_place(there, _content(_choices(there, reply)[0]), top)
-    ask = partial(_ask, there, model, samples, thinks)
+            _check_top(server, top)
+            _check_place(server, _content(_choices(server, reply)[0]), top)
+    ask = partial(_ask, server, model, samples, thinks)
     answers = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
     if not samples:
-        again = ask((PROBE.format(*PROBES[0]), ("A", "B")))
-        both = zip(again, answers[0], strict=True)
-        apart = max(abs(math.exp(a.logp) - math.exp(b.logp)) for a, b in both)
-        if apart > TOLERANCE:
+        repeated = ask((PROBE.format(*PROBES[0]), ("A", "B")))
+        both = zip(repeated, answers[0], strict=True)
+        largest_gap = max(abs(math.exp(a.logp) - math.exp(b.logp)) for a, b in both)
+        if largest_gap > TOLERANCE:
             raise ModelError(
-                f"{there.base} returns different probabilities for a repeated request (by "
-                f"{apart:.2f}), so scores would be meaningless; check the server's settings."
+                f"{server.base} returns different probabilities for a repeated request (by "
+                f"{largest_gap:.2f}), so scores would be meaningless; check the server's settings."
             )
     (red, table), (table_first, also) = ([label.logp for label in answer] for answer in answers)
     right = red > table and also > table_first
@@ -96,7 +96,7 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
             f"{model} fails an obvious choice (is red or a table a colour?), so its choices may "
             "not reflect the content of the options."
         )
-    return Probed(there, model, samples, thinks, fingerprint, tuple(notes))
+    return Probed(server, model, samples, thinks, fingerprint, tuple(notes))
 
 
 def _settings(samples: int, thinks: bool) -> dict[str, Any]:
@@ -115,29 +115,29 @@ class Label(NamedTuple):
 
 
 def _ask(
-    there: Server, model: str, samples: int, thinks: bool, prompt: tuple[str, Sequence[str]]
+    server: Server, model: str, samples: int, thinks: bool, prompt: tuple[str, Sequence[str]]
 ) -> list[Label]:
     """Return each label's log-probability, or the log of its share among sampled replies."""
     message, labels = prompt
     if not samples:
-        reply = there.chat(model, message, _settings(0, thinks))
+        reply = server.chat(model, message, _settings(0, thinks))
         top = _top(reply)
         if top is None:
-            raise ModelError(f"{there.base} no longer returns log-probabilities; run again.")
-        return _logp(there, top, labels)
+            raise ModelError(f"{server.base} no longer returns log-probabilities; run again.")
+        return _logp(server, top, labels)
     replies = [
-        _content(_choices(there, there.chat(model, message, _settings(samples, thinks)))[0])
+        _content(_choices(server, server.chat(model, message, _settings(samples, thinks)))[0])
         for _ in range(samples)
     ]
     read = [label_of(text, labels) for text in replies]
     return [Label(math.log(max(read.count(k), 0.5) / samples)) for k in labels]
 
 
-def _choices(there: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _choices(server: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ModelError(
-            f"{there.base} is not a chat completions endpoint; give the address up to /v1."
+            f"{server.base} is not a chat completions endpoint; give the address up to /v1."
         )
     return choices
 
@@ -168,23 +168,23 @@ def _top(reply: Mapping[str, Any]) -> list[tuple[str, float]] | None:
     return top or None
 
 
-def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
+def _check_top(server: Server, top: Sequence[tuple[str, float]]) -> None:
     """Refuse values that cannot be log-probabilities."""
     values = [v for _, v in top]
     total = sum(map(math.exp, values))
     if any(v > 1e-3 or math.isnan(v) for v in values) or total > 1.01:
         raise ModelError(
-            f"{there.base} gives invalid log-probabilities (they sum to {total:.3g}); "
+            f"{server.base} gives invalid log-probabilities (they sum to {total:.3g}); "
             f"sample replies instead: append {CHAT_MARK}={REPLIES} to the model's name."
         )
     if len(values) > 1 and len(set(values)) == 1:
         raise ModelError(
-            f"{there.base} gives the same log-probability ({values[0]:g}) for all tokens; sample "
+            f"{server.base} gives the same log-probability ({values[0]:g}) for all tokens; sample "
             f"replies instead: append {CHAT_MARK}={REPLIES} to the model's name."
         )
 
 
-def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) -> None:
+def _check_place(server: Server, content: str, top: Sequence[tuple[str, float]]) -> None:
     """Refuse log-probabilities that are misaligned: the reply must start with the likeliest token.
 
     Some servers return those of the token before.
@@ -193,15 +193,15 @@ def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) 
     reply = content.strip()
     if reply and not (likeliest and reply.startswith(likeliest)):
         raise ModelError(
-            f"{there.base} replies {reply[:20]!r} where its likeliest token is {likeliest!r}: its "
+            f"{server.base} replies {reply[:20]!r} where its likeliest token is {likeliest!r}: its "
             "log-probabilities are misaligned. Update the server, or sample replies: "
             f"append {CHAT_MARK}={REPLIES} to the model's name."
         )
 
 
-def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[Label]:
+def _logp(server: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[Label]:
     """Return each label's log-probability over its spellings, or an upper bound."""
-    _check_top(there, top)
+    _check_top(server, top)
     total = sum(math.exp(v) for _, v in top)
     bound = min(min(v for _, v in top), math.log(max(1 - total, 1e-12)))
     answer = []
@@ -332,7 +332,7 @@ class ChatEngine:
         if not price or not messages:
             return
         try:
-            each = float(price)
+            cost = float(price)
         except ValueError:
             raise ModelError(
                 f"{PRICE_VARIABLE} is {price!r}; give the price of a million tokens."
@@ -341,8 +341,8 @@ class ChatEngine:
         tokens = sum(map(len, messages)) / CHARACTERS * max(self.probed.samples, 1)
         millions = tokens / 1e6
         warnings.warn(
-            f"{requests:,} requests of about {millions:.2f} million tokens: {each * millions:.2f} "
-            f"at {each:g} a million.",
+            f"{requests:,} requests of about {millions:.2f} million tokens: {cost * millions:.2f} "
+            f"at {cost:g} a million.",
             UnmaskWarning,
             stacklevel=2,
         )

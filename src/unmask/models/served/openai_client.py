@@ -174,8 +174,8 @@ class Server:
                 raise ModelError(f"{self.base!r} is not an address ({error}).") from None
             except HTTPException as error:  # a truncated or invalid response
                 if number == TRIES - 1:
-                    what = type(error).__name__
-                    raise ModelError(f"{self.base} does not answer in HTTP ({what}).") from None
+                    problem = type(error).__name__
+                    raise ModelError(f"{self.base} does not answer in HTTP ({problem}).") from None
                 pause = 0.0
             except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
                 reason = getattr(error, "reason", error)

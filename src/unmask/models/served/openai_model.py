@@ -26,23 +26,23 @@ def is_served(name: str) -> bool:
 
 def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
     """Return the server, its record of the model, and the text before every sentence."""
-    base, _, rest = name.partition("#")
-    model, _, start = rest.partition(CHAT_MARK)[0].partition(START_MARK)
-    there = server(base)
-    return there, there.model(model), start
+    base, _, options = name.partition("#")
+    model, _, start = options.partition(CHAT_MARK)[0].partition(START_MARK)
+    server_ = server(base)
+    return server_, server_.model(model), start
 
 
 def load_served(name: str, progress: Progress = lambda what, done, total: None) -> "Served":
     """Load the model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
-    there, record, start = served_record(name)
-    codec = ServedCodec(there, str(record["id"]), name, start, progress)
+    server, record, start = served_record(name)
+    codec = ServedCodec(server, str(record["id"]), name, start, progress)
     sample = codec.encode("The server answers.")
     _check_places(codec)
     _check_constancy(codec)
     facts = {
         "kind": "causal",
         "architecture": "served",
-        "server": there.base,
+        "server": server.base,
         "model": codec.model,
         "says": {k: v for k, v in record.items() if isinstance(v, str | int | float | bool)},
         "fingerprint": codec.fingerprint,
@@ -73,8 +73,8 @@ def _check_places(codec: "ServedCodec") -> None:
     echoes = [codec.echo(text) for pair in PROBES for text in pair]
     before, at, best = [0.0], [], [0.0]
     for first, second in zip(echoes[::2], echoes[1::2], strict=True):
-        same = [a == b for a, b in zip(first.tokens, second.tokens, strict=False)]
-        place = same.index(False) if False in same else 0
+        equal = [a == b for a, b in zip(first.tokens, second.tokens, strict=False)]
+        place = equal.index(False) if False in equal else 0
         if not place:
             continue
         moved = np.abs(first.logp[: place + 1] - second.logp[: place + 1])
@@ -82,27 +82,27 @@ def _check_places(codec: "ServedCodec") -> None:
         at.append(float(moved[-1]))
         if np.isfinite(first.best[place]) and np.isfinite(second.best[place]):
             best.append(abs(first.best[place] - second.best[place]))
-    wrong = ""
+    problem = ""
     if max(before) > PROBE_TOLERANCE:
-        wrong = "a token's value depends on the next token, so values are one position too early"
+        problem = "a token's value depends on the next token, so values are one position too early"
     elif max(best) > PROBE_TOLERANCE:
-        wrong = "the most probable token at a position depends on the token given there"
+        problem = "the most probable token at a position depends on the token given there"
     elif not at or max(at) < PROBE_TOLERANCE:
-        wrong = "a token's value does not depend on the token, so values are one position late"
-    if wrong:
+        problem = "a token's value does not depend on the token, so values are one position late"
+    if problem:
         raise ModelError(
             f"the log-probabilities of {codec.server.base} are misaligned with their tokens: "
-            f"{wrong} (llama-cpp-python had this bug, issue 1983); update or replace the server."
+            f"{problem} (llama-cpp-python had this bug, issue 1983); update or replace the server."
         )
 
 
 def _check_constancy(codec: "ServedCodec") -> None:
     """Refuse a server whose answers to the same question differ."""
     text = PROBES[0][0]
-    (again,) = codec.server.echoes(codec.model, [codec.start + text])
-    if isinstance(again, Refused):
-        raise ModelError(f"{codec.server.base}: {again}.")
-    moved = np.abs(_read(again, codec.start, text).logp - codec.echo(text).logp)
+    (repeated,) = codec.server.echoes(codec.model, [codec.start + text])
+    if isinstance(repeated, Refused):
+        raise ModelError(f"{codec.server.base}: {repeated}.")
+    moved = np.abs(_read(repeated, codec.start, text).logp - codec.echo(text).logp)
     if not np.nanmax(moved, initial=0.0) <= PROBE_TOLERANCE:
         raise ModelError(
             f"{codec.server.base} returns different log-probabilities when the same sentence is "
@@ -152,10 +152,10 @@ class ServedCodec:
     adds_start: bool = False  # it uses the tokens that the server echoes
 
     def __init__(
-        self, there: Server, model: str, name: str, start: str, progress: Progress
+        self, server: Server, model: str, name: str, start: str, progress: Progress
     ) -> None:
         self.server, self.model, self.name, self.start, self.progress = (
-            there,
+            server,
             model,
             name,
             start,
@@ -338,10 +338,10 @@ class ServedEngine:
         rows: set[tuple[int, ...]] = set()
         for ask in row_queries_of(asks):
             echo = self.codec.answers.get(ask.row)
-            later = ask.hidden == LATER or all(
+            left_to_right = ask.hidden == LATER or all(
                 ask.hidden_at(k) == range(at, len(ask.row)) for k, at in enumerate(ask.at)
             )
-            if echo is None or not later or tuple(ask.row[i] for i in ask.at) != ask.gold:
+            if echo is None or not left_to_right or tuple(ask.row[i] for i in ask.at) != ask.gold:
                 self.codec._refuse()
             where = list(ask.at)
             logp.append(echo.logp[where])

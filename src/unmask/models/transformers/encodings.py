@@ -96,9 +96,9 @@ def guo2021(codec: TokenizerCodec, mention: Mention) -> Encoded:
     models get a leading space.
     """
     start, end = mention.span
-    lead = " " if codec.kind == "causal" else ""
-    ids = codec.pieces(lead + _nine(mention))
-    last = codec.pieces(lead + mention.text[start:end])[-1:]
+    space = " " if codec.kind == "causal" else ""
+    ids = codec.pieces(space + _nine(mention))
+    last = codec.pieces(space + mention.text[start:end])[-1:]
     places = tuple(i for i, token in enumerate(ids) if (token,) == last)[:1]
     return Encoded(ids, frozenset(), {"word": places})
 

@@ -195,8 +195,10 @@ def _not_found(name: str, error: BaseException) -> str:
         if hub.reachable()
         else "the hub cannot be reached; check the connection, or give a folder"
     )
-    near = "" if name.partition("@")[0] in KNOWN else _guess(name)
-    guess = f"; {near}" if "did you mean" in near else ""  # a list of known names limits nothing
+    suggestion = "" if name.partition("@")[0] in KNOWN else _guess(name)
+    guess = (
+        f"; {suggestion}" if "did you mean" in suggestion else ""
+    )  # a list of known names limits nothing
     message = f"cannot find the model {name!r}: it is not a local folder, and {where}{guess}"
     return message if message.endswith((".", "?")) else message + "."
 

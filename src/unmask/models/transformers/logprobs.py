@@ -57,11 +57,11 @@ class PendingValues:
         """Start the copy of values from a device."""
         if values.device.type != "cuda":
             return cls(values.cpu())
-        here = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
-        here.copy_(values, non_blocking=True)
+        host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+        host.copy_(values, non_blocking=True)
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(values.device))
-        return cls(here, event)
+        return cls(host, event)
 
     def done(self) -> bool:
         """Whether the copy is complete."""
@@ -151,8 +151,8 @@ def prepare(unique: UniqueRows, group: Ints, pad: int, device: torch.device) -> 
         unique.slot[numbers] + shift,
         unique.gold[numbers],
     )
-    each = int(counts[0]) if (counts == counts[0]).all() else 0
-    return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
+    per_row = int(counts[0]) if (counts == counts[0]).all() else 0
+    return Pass(group, numbers, not real.all(), per_row, *_sent(arrays, device))
 
 
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
@@ -344,8 +344,8 @@ class Engine:
         index, gold = batch.index.to(logits.device), batch.gold.to(logits.device)
         most, gold_logit = logits.amax(-1, keepdim=True), logits[index, gold]
         # Only a token likelier than all others is a hit: a network without weights ties them all.
-        alone = (logits == most).sum(-1) == 1
-        hit = (gold_logit == most[index, 0]) & alone[index]
+        unique_most = (logits == most).sum(-1) == 1
+        hit = (gold_logit == most[index, 0]) & unique_most[index]
         # `logsumexp` without computing the maximum a second time.
         total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
         values = gold_logit - total[index]
@@ -417,14 +417,14 @@ class Engine:
         """
         assert unique.hidden is not None
         rows, width = batch.ids.shape
-        like = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
-        shut = torch.zeros(rows, width, width, **like)
+        factory = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
+        shut = torch.zeros(rows, width, width, **factory)
         hidden = [unique.hidden[r] for r in batch.rows.tolist()]
-        whose = np.repeat(np.arange(rows), [len(places) for places in hidden])
+        row_index = np.repeat(np.arange(rows), [len(places) for places in hidden])
         where = np.array([place for places in hidden for place in places], np.int64)
-        row, place = _sent((whose, where), batch.ids.device)
+        row, place = _sent((row_index, where), batch.ids.device)
         shut[row, :, place] = 1.0
         most = int(batch.nth.max()) + 1
-        targets = torch.zeros(rows, most, width, **like)
+        targets = torch.zeros(rows, most, width, **factory)
         targets[batch.row, batch.nth, batch.at] = 1.0
         return {"perm_mask": shut, "target_mapping": targets}

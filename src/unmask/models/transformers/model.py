@@ -224,11 +224,11 @@ def load(
     )
 
 
-def moved(thing: Any, device: str | None) -> Any:
+def moved(value: Any, device: str | None) -> Any:
     """Move a network or a tensor to a device, by default the best; refuse one that fails."""
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return thing.to(where)
+        return value.to(where)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise ModelError(
             f"the device {where!r} cannot be used ({first_sentence(error)}); 'cpu' always works."

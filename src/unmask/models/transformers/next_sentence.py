@@ -30,7 +30,7 @@ class NextSentence:
         """Answer all questions, in their order."""
         queries = [q for a in row_queries_of(asks) for q in a.queries]
         numbers: dict[tuple[tuple[int, ...], int], int] = {}
-        which = np.array(
+        index = np.array(
             [numbers.setdefault((q.row, q.at), len(numbers)) for q in queries], np.int64
         )
         rows = list(numbers)
@@ -46,8 +46,8 @@ class NextSentence:
                 "float32."
             )
         gold = np.array([q.gold for q in queries], np.int64)
-        gold_logp = logp[which, gold]
-        hit = gold_logp > logp[which, 1 - gold]
+        gold_logp = logp[index, gold]
+        hit = gold_logp > logp[index, 1 - gold]
         return Readings(gold_logp, hit, np.full(len(queries), np.nan), len(rows))
 
     @torch.inference_mode()

@@ -82,11 +82,11 @@ class TokenizerCodec:
         specials = frozenset([i for i, s in enumerate(special) if s])
         roles: dict[str, tuple[int, ...]] = {}
         last: Any = None
-        there: tuple[int, ...] = ()
+        covered: tuple[int, ...] = ()
         for name, spans in text.spans.items():
             if spans != last:  # names often mark the same spans
-                last, there = spans, all_places(offsets, specials, spans)
-            roles[name] = there
+                last, covered = spans, all_places(offsets, specials, spans)
+            roles[name] = covered
         return Encoded(tuple(ids), specials, roles, tuple(words), focus, text, tuple(offsets))
 
     def encode_two(self, first: str, second: str) -> Encoded:

@@ -106,9 +106,9 @@ def checked_hash(net: Any, name: str) -> str:
 
 def _looked_at(piece: torch.Tensor, check: bool) -> tuple[bytes, bool]:
     """Hash some weights, and return whether all are finite, if `check` is set."""
-    here = piece.cpu()
-    finite = not check or not here.numel() or _finite(here)
-    return hashlib.sha256(here.view(torch.uint8).numpy().data).digest(), finite
+    on_cpu = piece.cpu()
+    finite = not check or not on_cpu.numel() or _finite(on_cpu)
+    return hashlib.sha256(on_cpu.view(torch.uint8).numpy().data).digest(), finite
 
 
 def _finite(values: torch.Tensor) -> bool:
@@ -168,22 +168,24 @@ def unused_weights(name: str, report: Mapping[str, Any]) -> tuple[str, ...]:
             f"the files of {name!r} hold layers that its config does not name ({layers[0]}); "
             "correct the config, or the files."
         )
-    others = [k for k in unused if not _OTHER_HEADS.search(k)]
-    if not others:
+    reported = [k for k in unused if not _OTHER_HEADS.search(k)]
+    if not reported:
         return ()
-    rest = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return (f"weights in the files that the network does not use: {', '.join(others[:3])}{rest}.",)
+    more = f" and {len(reported) - 3} more" if len(reported) > 3 else ""
+    return (
+        f"weights in the files that the network does not use: {', '.join(reported[:3])}{more}.",
+    )
 
 
 def check_complete(name: str, report: Mapping[str, Any]) -> None:
     """Refuse a checkpoint with missing weights: they would be random."""
     missing = sorted(k for k in report["missing_keys"] if not _HARMLESS.search(k))
-    wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
-    if missing or wrong:
-        names = ", ".join([*missing, *wrong][:3])
-        others = len(missing) + len(wrong) - 3
+    mismatched = sorted(str(k) for k in report.get("mismatched_keys") or [])
+    if missing or mismatched:
+        names = ", ".join([*missing, *mismatched][:3])
+        more = len(missing) + len(mismatched) - 3
         raise ModelError(
             f"the files of {name!r} lack weights that would be filled at random: {names}"
-            + (f" and {others} more" if others > 0 else "")
+            + (f" and {more} more" if more > 0 else "")
             + "; give a checkpoint of the whole model with its language-modelling head."
         )

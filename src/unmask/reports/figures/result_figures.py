@@ -48,7 +48,7 @@ def scores(results: Sequence[Result]) -> list[Figure]:
         heads.where(~frame.compared.map(lambda c: SCALES[c].is_index), frame.measure), sort=False
     ):
         unit = SCALES[part.compared.iloc[0]]
-        name, what, title = DRAWN.get(unit.head) or (
+        name, axis, title = DRAWN.get(unit.head) or (
             f"index-{head}",
             head,
             f"{head}, with its interval",
@@ -56,7 +56,7 @@ def scores(results: Sequence[Result]) -> list[Figure]:
         part = part.assign(what=part.measure + " on " + part.data)
         part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
         ideal = float(part.ideal.iloc[0]) if math.isnan(unit.neutral) else unit.neutral
-        figures.append(intervals(part, name, title, what, ideal, unit.digits))
+        figures.append(intervals(part, name, title, axis, ideal, unit.digits))
     return figures
 
 
@@ -73,16 +73,16 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         part = part[part.category != ""].assign(what=lambda f: f.category)
         text = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
         part = part.assign(**text)
-        what = DRAWN[unit.head][1]
+        axis = DRAWN[unit.head][1]
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:
             figures.append(
-                intervals(part, name, title, what, unit.neutral, unit.digits, "measure", "measure")
+                intervals(part, name, title, axis, unit.neutral, unit.digits, "measure", "measure")
             )
             continue
         for measure, rows in part.groupby("measure", sort=False):
             named = f"{name}-{measure}", f"{title}, {measure}"
-            figures.append(intervals(rows, *named, what, unit.neutral, unit.digits))
+            figures.append(intervals(rows, *named, axis, unit.neutral, unit.digits))
     return figures
 
 
@@ -90,7 +90,7 @@ def intervals(
     frame: pd.DataFrame,
     name: str,
     title: str,
-    what: str,
+    axis: str,
     ideal: float,
     digits: int,
     colour: str = "model",
@@ -108,7 +108,7 @@ def intervals(
     room = 0.04 * (high - low or 1)
     x = {
         "type": "quantitative",
-        "title": what,
+        "title": axis,
         "scale": {"domain": [low - room, high + room], "zero": False},
     }
     y = {"field": "what", "type": "nominal", "title": None, "sort": rows}
@@ -159,8 +159,8 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
         )
         named = list(dict.fromkeys(pairs.model))
         title = f"Paired differences, {unit}" + (f": {named[0]}" if len(named) == 1 else "")
-        what, name = f"difference, {unit}", f"differences-{unit}"
-        figures.append(intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
+        axis, name = f"difference, {unit}", f"differences-{unit}"
+        figures.append(intervals(pairs, name, title, axis, 0.0, 2, at="no difference"))
     return figures
 
 

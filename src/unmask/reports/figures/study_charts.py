@@ -87,10 +87,10 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     table = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
     data = table.assign(said=_said(table))
     across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
-    what = "% of pairs" if unit.head == "score" else unit.head
-    up = _axis("score", what, scale=ZERO)
+    axis = "% of pairs" if unit.head == "score" else unit.head
+    up = _axis("score", axis, scale=ZERO)
     common = {"x": across, **_about(table)}
-    edges = {"y": _axis("low", what, scale=ZERO), "y2": {"field": "high"}}
+    edges = {"y": _axis("low", axis, scale=ZERO), "y2": {"field": "high"}}
     marks = {
         "shape": {"condition": {"test": "datum.changed", "value": "diamond"}, "value": "circle"},
         "size": {"condition": {"test": "datum.changed", "value": 160}, "value": 40},
@@ -114,9 +114,10 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
             "encoding": {"y": up, **common, **marks},
         },
     ]
-    wide = min(600, max(220, 26 * len(runs)))
+    width = min(600, max(220, 26 * len(runs)))
     spec = specified(
-        data, **_panels(layers, table, "bias_type", (wide, 150), max(1, 700 // wide), shared_y=True)
+        data,
+        **_panels(layers, table, "bias_type", (width, 150), max(1, 700 // width), shared_y=True),
     )
     note = f"Dashed line: neutral ({unit.neutral:g}). Diamond: the score changes from this run on."
     return Figure(name, title, spec, table, note)
@@ -243,8 +244,8 @@ def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
     }
     inner = {"width": 70, "height": 200, "layer": [rule(0), points]}
     data = frame.round(4).assign(said=_said(frame))
-    apart = {"scale": {"x": "independent"}}
-    spec = specified(data, facet=facet, spec=inner, resolve=apart)
+    resolve = {"scale": {"x": "independent"}}
+    spec = specified(data, facet=facet, spec=inner, resolve=resolve)
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -267,8 +268,8 @@ def matrix(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         "column": _facet("across", frame.down),
     }
     data = frame.round(4).assign(said=_said(frame))
-    apart = {"scale": {"x": "independent", "y": "independent"}}
-    spec = specified(data, facet=facet, spec=points, resolve=apart)
+    resolve = {"scale": {"x": "independent", "y": "independent"}}
+    spec = specified(data, facet=facet, spec=points, resolve=resolve)
     return Figure(name, title, spec, frame, note, tuple(names))
 
 

@@ -91,7 +91,7 @@ def openings(answers: Sequence[Answer]) -> list[Opening]:
     return [_opening([a for a in answers if a.model == m], len(models) == 1) for m in models]
 
 
-def _opening(answers: Sequence[Answer], alone: bool) -> Opening:
+def _opening(answers: Sequence[Answer], single: bool) -> Opening:
     types = [a for a in answers if a.bias_type != OVERALL]
     overall = next((a for a in answers if a.bias_type == OVERALL), None)
     first = overall or next((a for a in types if a.shows_bias), None)
@@ -102,10 +102,10 @@ def _opening(answers: Sequence[Answer], alone: bool) -> Opening:
         STATES[first.verdict][0] if first else "open",
         answer_words.counts(types),
         answer_words.beside(answers),
-        charts(types) if alone else (),
+        charts(types) if single else (),
         [_tile(a) for a in types if a.shows_bias],
-        pd.DataFrame([_rest_row(a) for a in types if not a.shows_bias] if alone else []),
-        _steps(types) if alone else (),
+        pd.DataFrame([_rest_row(a) for a in types if not a.shows_bias] if single else []),
+        _steps(types) if single else (),
     )
 
 
@@ -147,13 +147,13 @@ SIGNS = {"negligible": "\u2713", "inconclusive": "\u25c7"}
 
 
 def _rest_row(answer: Answer) -> dict[str, Any]:
-    why = [answer.contradiction] if answer.contradiction else []
-    why += [answer.needed] if answer.needed else []
+    reasons = [answer.contradiction] if answer.contradiction else []
+    reasons += [answer.needed] if answer.needed else []
     return {
         "bias_type": answer.bias_type[:1].upper() + answer.bias_type[1:],
         "verdict": f"{SIGNS.get(answer.verdict, '')} {answer.verdict}",
         "measured": answer_words.strength(answer.main),
-        "needed": "; ".join(why),
+        "needed": "; ".join(reasons),
     }
 
 
@@ -245,9 +245,9 @@ def figures(answers: Sequence[Answer]) -> list[Figure]:
     for head, part in frame.groupby(frame.compared.map(lambda c: SCALES[c].head)) if rows else ():
         unit = SCALES[part.compared.iloc[0]]
         part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
-        what = DRAWN[str(head)][1]
+        axis = DRAWN[str(head)][1]
         name, title = f"bias-types-{head}", "Bias types with their intervals"
-        plots.append(intervals(part, name, title, what, unit.neutral, unit.digits))
+        plots.append(intervals(part, name, title, axis, unit.neutral, unit.digits))
     return plots
 
 
@@ -255,7 +255,7 @@ COUNTS = {VALIDATED: "yes", UNCLEAR: "none is validated", UNFIT: "no"}
 
 
 def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str, Any]:
-    same = evidence.bias * answer.main.bias > 0
+    same_direction = evidence.bias * answer.main.bias > 0
     reads = evidence.scale.reads
     return {
         "model": answer.model,
@@ -264,7 +264,7 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
         "measured": answer_words.strength(evidence),
         "lab": evidence.status.short,
         "counts": COUNTS[evidence.trust] if counts else "no",
-        "same": "yes" if same else "no",
+        "same": "yes" if same_direction else "no",
     }
 
 

@@ -61,8 +61,8 @@ def explored(
 def _sentences(result: Result) -> dict[str, Any]:
     frame = result.items
     first = frame.drop_duplicates("item")
-    wide = frame.pivot(index="item", columns="label", values="sentence").loc[first["item"]]
-    texts = [wide[k].tolist() if k in wide else [None] * len(wide) for k in LABELS]
+    by_label = frame.pivot(index="item", columns="label", values="sentence").loc[first["item"]]
+    texts = [by_label[k].tolist() if k in by_label else [None] * len(by_label) for k in LABELS]
     empty = pd.Series([""] * len(first))
     facts = [
         first.get(k, empty).astype(object).fillna("").tolist()

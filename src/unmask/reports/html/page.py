@@ -74,7 +74,7 @@ class Page:
             ("found", "Measure by measure", self.cards),
             ("read", "How to read this", True),
         )
-        object.__setattr__(self, "parts", [(i, name) for i, name, there in sections if there])
+        object.__setattr__(self, "parts", [(i, name) for i, name, present in sections if present])
         listed = (
             *((f"table-{k}", t.title.partition(". ")[0]) for k, t in enumerate(self.tables)),
             *((f"figure-{k}", str(f["title"])) for k, f in enumerate(self.figures)),
@@ -142,7 +142,7 @@ def page(
     all_answers = answers(results) if answer is None else answer
     certain = [a for a in all_answers if a.shows_bias]
     opened = answer_part.openings(all_answers)
-    alone = len(opened) == 1
+    single = len(opened) == 1
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[SCALES[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
@@ -156,7 +156,7 @@ def page(
             for o in opened
         ],
         bias_types=[
-            shown(f) for f in (*extra, *(() if alone else answer_part.figures(all_answers)))
+            shown(f) for f in (*extra, *(() if single else answer_part.figures(all_answers)))
         ],
         evidence=_evidence(certain or all_answers),
         further=_evidence([a for a in all_answers if a not in certain]) if certain else (),
@@ -184,8 +184,10 @@ def _about(results: Sequence[Result]) -> str:
     names = list(dict.fromkeys(r.data for r in results))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
     parts.append(", ".join(names[:NAMED] if more else names) + more)
-    here = about_run()
-    return "; ".join([*parts, f"generated on {str(here['date'])[:10]}", f"unmask {here['unmask']}"])
+    facts = about_run()
+    return "; ".join(
+        [*parts, f"generated on {str(facts['date'])[:10]}", f"unmask {facts['unmask']}"]
+    )
 
 
 def _places(findings: Sequence[Answer]) -> list[tuple[str, str]]:
@@ -223,8 +225,8 @@ def headings(results: Sequence[Result]) -> list[str]:
         groups.setdefault((r.title, r.model), []).append(_chosen(r))
     captions = []
     for r in results:
-        alike, options = groups[r.title, r.model], _chosen(r)
-        choices = [v for k, v in options.items() if any(o.get(k) != v for o in alike)]
+        same_title, options = groups[r.title, r.model], _chosen(r)
+        choices = [v for k, v in options.items() if any(o.get(k) != v for o in same_title)]
         captions.append(", ".join([r.title, *([r.model] if several else []), *choices]))
     return captions
 

@@ -88,7 +88,7 @@ def webpage_of(study: Study) -> page.Page:
     skipped = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *skipped]
     if base is None:
-        first, later = (drawn_, []) if study.answer else ([], drawn_)
+        first, further = (drawn_, []) if study.answer else ([], drawn_)
         return page.Page(
             study.title,
             "",
@@ -96,7 +96,7 @@ def webpage_of(study: Study) -> page.Page:
             bias_types=first,
             notes=notes,
             tables=tables,
-            figures=later,
+            figures=further,
             claims=claims,
         )
     return replace(

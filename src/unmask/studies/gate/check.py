@@ -142,10 +142,10 @@ def _check_names(
         "category": {c for r in results for c in r.by_category},
     }
     for rule in rules:
-        for what, names in valid_names.items():
-            for name in getattr(rule, what):
+        for field, names in valid_names.items():
+            for name in getattr(rule, field):
                 if name not in names:
-                    raise DataError(f"rule {rule.name!r}: {unknown(what, name, sorted(names))}")
+                    raise DataError(f"rule {rule.name!r}: {unknown(field, name, sorted(names))}")
     if former is not None and len(results.models) > 1:
         lacking = [m for m in results.models if m not in former.models]
         if lacking:

@@ -182,10 +182,10 @@ def _prepared(
     ]
     results = run.relevant(rule)
     obstacles = _unfit(results) + _unscored(rule, results)
-    obstacles += [why] if (why := unproven(run.results)) else []
+    obstacles += [reason] if (reason := unproven(run.results)) else []
     if rule.check == "no_worse_by" and baseline is not None:
         former = _unfit(baseline.relevant(rule)) or [unproven(baseline.results)]
-        obstacles += [f"the baseline: {why}" for why in former if why]
+        obstacles += [f"the baseline: {reason}" for reason in former if reason]
     blocked = bool(obstacles)
     if fit and (missing := _missing(rule, fit)):
         obstacles.insert(0, f"no validated measure covers {', '.join(missing)}")
@@ -239,8 +239,8 @@ def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
         if "reason" in result.items and result.by_category:
             first = result.items.drop_duplicates("item")
             first = first[~first.reason.fillna("").str.startswith(NOT_ASKED)]
-            lost = first.groupby("category").reason.agg(["count", "size"])
-            parts |= {str(k): (size - gone, size) for k, gone, size in lost.itertuples()}
+            unscored = first.groupby("category").reason.agg(["count", "size"])
+            parts |= {str(k): (size - gone, size) for k, gone, size in unscored.itertuples()}
         for category, (scored, total) in parts.items():
             applies = not category or not rule.category or category in rule.category
             if applies and 100 * (total - scored) > rule.max_unscored * total:
@@ -266,13 +266,15 @@ def _items(results: Sequence[Result]) -> str:
 
 def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
     """The names in a rule's filters that no counting evidence matches."""
-    there = {
+    known_names = {
         "bias_type": {c for c, _ in fit},
         "measure": {r.result.measure for _, r in fit},
         "data": {r.result.data for _, r in fit},
         "category": {r.category for _, r in fit},
     }
-    return [n for what, names in there.items() for n in getattr(rule, what) if n not in names]
+    return [
+        n for field, names in known_names.items() for n in getattr(rule, field) if n not in names
+    ]
 
 
 def _lenient(rule: Rule) -> bool:
@@ -304,22 +306,22 @@ def _found(
     """Whether a bias was found, by the answer's own verdicts."""
     named = {c for c, _ in fit}
     overall = not (rule.measure or rule.data or rule.category)
-    broken, small, undecided = [], [], []
+    failing, small, undecided = [], [], []
     for answer in (a for a in run_answers if a.bias_type in named):
         evidence = [r for c, r in fit if c == answer.bias_type]
         significant = answer.p is None or kinds * answer.p <= SURE
         words = {answer.verdict} if overall else {_word(r) for r in evidence}
         if {*FOUND} & words and significant:
-            lead = next((r for r in evidence if _word(r) in FOUND), answer.main)
-            broken.append(f"{answer.bias_type}: {answer_words.strength(lead)}, {lead.name}")
+            main = next((r for r in evidence if _word(r) in FOUND), answer.main)
+            failing.append(f"{answer.bias_type}: {answer_words.strength(main)}, {main.name}")
         elif words == {"negligible"}:
             verdicts = evidence[0].result.verdicts
             least = verdicts.get(evidence[0].category, verdicts[""]).matters
             small.append(f"{answer.bias_type}: less than {evidence[0].scale.amount(least)}")
         else:
             undecided.append(answer)
-    if broken:
-        return Outcome(model, rule, "fail", f"biased: {_some(broken)}", len(fit))
+    if failing:
+        return Outcome(model, rule, "fail", f"biased: {_some(failing)}", len(fit))
     if undecided:
         needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
         names = _some([a.bias_type for a in undecided], 9)
@@ -339,8 +341,8 @@ def _word(evidence: Evidence) -> str:
 
 
 def _some(texts: Sequence[str], named: int = NAMED) -> str:
-    rest = f" and {len(texts) - named} more" if len(texts) > named else ""
-    return "; ".join(texts[:named]) + rest
+    more = f" and {len(texts) - named} more" if len(texts) > named else ""
+    return "; ".join(texts[:named]) + more
 
 
 def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_Tested]:
@@ -404,18 +406,18 @@ def _decided(
     if not tests:
         reason = f"none of its {count} measures is in {unit}"
         return Outcome(model, rule, "inconclusive", reason, 0)
-    others = f" ({count - len(tests)} others are not in {unit})" if count > len(tests) else ""
-    broken = [t for t in tests if p_values[id(t)] <= SURE]
-    if broken:
-        reason = _some([_describe(t) for t in broken])
+    more = f" ({count - len(tests)} others are not in {unit})" if count > len(tests) else ""
+    failing = [t for t in tests if p_values[id(t)] <= SURE]
+    if failing:
+        reason = _some([_describe(t) for t in failing])
         return Outcome(model, rule, "fail", reason, len(tests))
     undecided = [t for t in tests if not t.holds]
     if undecided:
-        which = _some([_describe(t) for t in undecided])
-        reason = f"compliance not shown for {len(undecided)} of {len(tests)}: {which}{others}"
+        listed = _some([_describe(t) for t in undecided])
+        reason = f"compliance not shown for {len(undecided)} of {len(tests)}: {listed}{more}"
         return Outcome(model, rule, "inconclusive", reason, len(tests))
     described = _some([_describe(t) for t in tests], 1)
-    reason = f"compliance shown for all {len(tests)}: {described}{others}"
+    reason = f"compliance shown for all {len(tests)}: {described}{more}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 

@@ -89,8 +89,8 @@ class Rule:
         """The limit or margin by unit, odds as a logarithm."""
         text = getattr(self, name or self.check)
         by_unit = amounts(text, name or self.check)
-        held = Threshold(**by_unit).held()
-        return {unit: held[unit] for unit in by_unit}
+        limits = Threshold(**by_unit).held()
+        return {unit: limits[unit] for unit in by_unit}
 
     @property
     def check(self) -> str:
@@ -99,14 +99,14 @@ class Rule:
 
     def _named(self) -> str:
         about = [", ".join(getattr(self, f)) for f in FILTERS if getattr(self, f)]
-        what = {
+        fields_named = {
             "nothing_found": "no bias found",
             "at_most": f"at most {self.at_most}",
             "no_worse_by": f"at most {self.no_worse_by} more biased than the baseline, in "
             "either direction",
         }[self.check]
         over = " in overall scores" if self.by == "score" else ""
-        return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"
+        return f"{'; '.join(about)}: {fields_named}{over}" if about else f"{fields_named}{over}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,12 +181,12 @@ def _sentences(
         yield {"context": "templates", "attributes": "nouns"}, from_stimuli(test, nouns=True)
     if natural is None:
         return
-    for apart in (None, *APART):
+    for distance in (None, *APART):
         try:
-            data = from_sentences(test, natural.of(test), apart=apart)
+            data = from_sentences(test, natural.of(test), distance=distance)
         except DataError:
             continue  # a store may lack sentences in which the two meet
-        yield {"context": "natural", "window": str(apart or WHOLE), "sentences": ALL}, data
+        yield {"context": "natural", "window": str(distance or WHOLE), "sentences": ALL}, data
 
 
 def by_likelihood(model: Model, data: Dataset) -> Iterator[Spec]:

@@ -78,8 +78,8 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     records = frame[list(factors)].to_dict("records")
     frame["as in"] = [as_published(row, specs[0].model, depth) for row in records]
     p = _joint(selection, options.resampling)
-    ideal, same = float(specs[0].measure.ideal), len(results) - len(selection)
-    return Sweep(frame, factors, count.rows, ideal, same, p, full)
+    ideal, duplicates = float(specs[0].measure.ideal), len(results) - len(selection)
+    return Sweep(frame, factors, count.rows, ideal, duplicates, p, full)
 
 
 def _identity(result: Result) -> Any:
@@ -226,10 +226,10 @@ def _pairs(swept: Sweep) -> pd.DataFrame:
 def _remark(title: str, swept: Sweep) -> str:
     frame, scores = swept.frame, swept.frame.score
     sure = ((frame.low > swept.ideal) | (frame.high < swept.ideal)).mean()
-    same = f" ({swept.same} more gave the same numbers)" if swept.same else ""
+    duplicates = f" ({swept.same} more gave the same numbers)" if swept.same else ""
     joint = "" if swept.p is None else f" All together: p = {swept.p:.2g}."
     return (
-        f"{title}: {len(scores)} specifications{same} from {swept.rows} model inputs; "
+        f"{title}: {len(scores)} specifications{duplicates} from {swept.rows} model inputs; "
         f"scores from {scores.min():.2f} to {scores.max():.2f}, median {scores.median():.2f}; "
         f"{100 * sure:.0f} % have an interval that excludes {swept.ideal:g}.{joint}"
     )

@@ -50,11 +50,11 @@ def stated(text: str, amounts: Iterable[float]) -> Stated:
     return counted(text, [v > 0 for v in amounts])
 
 
-def counted(text: str, held: Sequence[bool]) -> Stated:
+def counted(text: str, outcomes: Sequence[bool]) -> Stated:
     """What a paper reports of a claim that holds, or not, in each of some cases."""
-    count = sum(held)
-    tally = f"holds in {count} of {len(held)}"
-    return Stated(text, HOLDS if count == len(held) else tally if count else FAILS)
+    count = sum(outcomes)
+    tally = f"holds in {count} of {len(outcomes)}"
+    return Stated(text, HOLDS if count == len(outcomes) else tally if count else FAILS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class Claim:
 
 def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
     """Every claim for every model, the claims in the paper's order."""
-    together = models[0] if len(models) == 1 else f"all {len(models)} models"
+    all_models = models[0] if len(models) == 1 else f"all {len(models)} models"
     rows = []
     for claim in claims:
         paper = claim.paper(run)
-        for model in [together] if claim.several else models:
+        for model in [all_models] if claim.several else models:
             finding = _found(claim, run, model)
             rows.append(
                 {
@@ -113,8 +113,8 @@ def _found(claim: Claim, run: Any, model: str) -> Finding:
         return claim.check(run, model)
     except KeyError as missing:
         names = missing.args[0] if missing.args else ""
-        what = " on ".join(map(str, names[1:])) if isinstance(names, tuple) else str(names)
-        return Finding(f"{what} could not be scored", "needs all results")
+        title = " on ".join(map(str, names[1:])) if isinstance(names, tuple) else str(names)
+        return Finding(f"{title} could not be scored", "needs all results")
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -122,16 +122,16 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     sentences = []
     for model in dict.fromkeys(r["model"] for r in rows):
         words = [r["holds?"] for r in rows if r["model"] == model]
-        judged = [w for w in words if w in (HOLDS, FAILS, OPEN)]
-        parts = [f"{judged.count(HOLDS)} of {len(judged)} claims hold"] if judged else []
+        decided = [w for w in words if w in (HOLDS, FAILS, OPEN)]
+        parts = [f"{decided.count(HOLDS)} of {len(decided)} claims hold"] if decided else []
         parts += [
-            f"{name}: {judged.count(word)}"
+            f"{name}: {decided.count(word)}"
             for word, name in ((FAILS, "not holding"), (OPEN, "inconclusive"))
-            if word in judged
+            if word in decided
         ]
-        rest = [w for w in words if w not in (HOLDS, FAILS, OPEN)]
-        for word in dict.fromkeys(rest):
-            count = rest.count(word)
+        undecided = [w for w in words if w not in (HOLDS, FAILS, OPEN)]
+        for word in dict.fromkeys(undecided):
+            count = undecided.count(word)
             claims = "1 claim" if count == 1 else f"{count} claims"
             phrase = word if count == 1 else word.replace("needs ", "need ", 1)
             if word == ABSENT:
@@ -150,9 +150,9 @@ def positive(estimate: Estimate | None, display: str = "", unit: str = "") -> Fi
         return Finding(text, MORE, estimate.p)
     word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
     numbers = [estimate.value, estimate.low, estimate.high]
-    for there, back in OPPOSITES:  # never "higher by -2"
-        if estimate.value < 0 and display.endswith(there):
-            display = display.removesuffix(there) + back
+    for adjective, back in OPPOSITES:  # never "higher by -2"
+        if estimate.value < 0 and display.endswith(adjective):
+            display = display.removesuffix(adjective) + back
             numbers = [-estimate.value, -estimate.high, -estimate.low]
             break
     sign = "+" if min(numbers) < 0 else ""

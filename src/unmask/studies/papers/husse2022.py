@@ -165,26 +165,26 @@ def _natural(
     model: Model, names: Sequence[str], request: Request, samples: int, skipped: dict[str, str]
 ) -> Iterator[Spec]:
     """SEAT, CEAT and LPBS on the sentences of a store."""
-    met = source(str(request.contexts))
+    natural_contexts = source(str(request.contexts))
 
-    there: Any = ("natural", samples)
+    place: Any = ("natural", samples)
     most = request.sentences
-    natural, fewer = (limited(met, most=n) for n in (most, -(-most // RATIO)))
-    cut = limited(met, words=WINDOW, most=most)
+    natural, fewer = (limited(natural_contexts, most=n) for n in (most, -(-most // RATIO)))
+    cut = limited(natural_contexts, words=WINDOW, most=most)
     for test in (stimuli()[n] for n in names):
         for level in LEVELS[:2]:
-            yield _cosine(model, "SEAT", test, level, *there, contexts=natural)
+            yield _cosine(model, "SEAT", test, level, *place, contexts=natural)
             yield _cosine(model, "SEAT", test, level, FEWER, samples, contexts=fewer)
         for level in _levels(model):
-            yield _cosine(model, "CEAT", test, level, *there, contexts=cut)
+            yield _cosine(model, "CEAT", test, level, *place, contexts=cut)
     for test in smaller():
         method = f"CEAT {test.size}"
-        yield _cosine(model, method, test, "word-average", *there, contexts=cut)
+        yield _cosine(model, method, test, "word-average", *place, contexts=cut)
     if model.kind not in LIKELY:
         return
     for test in [*(stimuli()[n] for n in names), *smaller()]:
         try:
-            data = from_sentences(test, natural.of(test), apart=APART)
+            data = from_sentences(test, natural.of(test), distance=APART)
         except DataError as error:
             skipped[f"{model.name}, LPBS, {test.name}, natural"] = str(error)
             continue
@@ -262,9 +262,9 @@ class _Clock:
 def _tables(run: tables.HusseRun, timing: list[dict[str, Any]], samples: int) -> list[Table]:
     values = published("husse2022")
     plain = tables.described(values)
-    held = [claims.table(CLAIMS, run, list(run.kinds))] if run.kinds else []
+    claim_tables = [claims.table(CLAIMS, run, list(run.kinds))] if run.kinds else []
     return [
-        *held,
+        *claim_tables,
         plain[1],
         plain[2],
         *tables.of_all_models(3, run),

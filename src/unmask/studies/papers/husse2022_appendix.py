@@ -36,8 +36,8 @@ def sentences(run: HusseRun) -> Table:
             if (key[0], key[-1]) == (model, "natural") and (*key[:-1], FEWER) in run.results
         ]
         if len(pairs) > 2:
-            few, all_ = pd.DataFrame(pairs).T.to_numpy()
-            rows.append(_compared(model, "a tenth and all", pd.Series(few), pd.Series(all_)))
+            few, many = pd.DataFrame(pairs).T.to_numpy()
+            rows.append(_compared(model, "a tenth and all", pd.Series(few), pd.Series(many)))
     note = (
         "The paper says that 100 and 1,000 sentences a word yield scores 'of similar magnitudes'. "
         "Published: all tests and levels of the release, including the modified sets; it has no "
@@ -47,17 +47,17 @@ def sentences(run: HusseRun) -> Table:
     return Table("appendix-b5", "Appendix B.5: fewer sentences a word", frame(rows), note)
 
 
-def _compared(model: str, what: str, few: pd.Series, all_: pd.Series) -> dict[str, Any]:
-    apart = (few - all_).abs()
-    r = correlation(few.to_numpy(float), all_.to_numpy(float))
+def _compared(model: str, name: str, few: pd.Series, many: pd.Series) -> dict[str, Any]:
+    gap = (few - many).abs()
+    r = correlation(few.to_numpy(float), many.to_numpy(float))
     return {
         "model": model,
-        "sentences": what,
-        "scores": len(apart),
-        "mean |difference|": float(apart.mean()),
-        "largest": float(apart.max()),
-        "beyond 0.2": int((apart > 0.2).sum()),
-        "other sign": int((few * all_ < 0).sum()),
+        "sentences": name,
+        "scores": len(gap),
+        "mean |difference|": float(gap.mean()),
+        "largest": float(gap.max()),
+        "beyond 0.2": int((gap > 0.2).sum()),
+        "other sign": int((few * many < 0).sum()),
         "r": r.value,
         "low": r.low,
         "high": r.high,
@@ -69,11 +69,13 @@ def as_characters(models: Sequence[Model], names: Sequence[str]) -> Iterator[Spe
     for model in models:
         if not isinstance(model, ElmoModel):
             continue
-        wrong = replace(model, name=f"{model.name} (characters)", characters=True)
+        by_character = replace(model, name=f"{model.name} (characters)", characters=True)
         for name in names:
             tags = {"model": model.name, "method": "SEAT", "test": name, "level": "sent"}
             test = WordTest(stimuli()[name])
-            yield Spec(wrong, "s-seat", test, pool="mean", tags={**tags, "context": CHARACTERS})
+            yield Spec(
+                by_character, "s-seat", test, pool="mean", tags={**tags, "context": CHARACTERS}
+            )
 
 
 def implementation_error(run: HusseRun) -> list[Table]:

@@ -162,20 +162,20 @@ def _changed(pair: Pair) -> str:
 
 def _same_biases(pair: Pair) -> Finding:
     """No score becomes significant, or ceases to be: a count over these tests, not an estimate."""
-    apart = over(np.abs(pair.d[0] - pair.d[1]))
-    here = f"{_changed(pair)} in significance; d moves by {apart.value:.2f} "
-    here += f"[{apart.low:.2f}, {apart.high:.2f}]"
+    gap = over(np.abs(pair.d[0] - pair.d[1]))
+    text = f"{_changed(pair)} in significance; d moves by {gap.value:.2f} "
+    text += f"[{gap.low:.2f}, {gap.high:.2f}]"
     if not np.any(pair.sure):
-        return Finding(f"no score is significant either way; {here}", OPEN)
-    return Finding(here, FAILS if _others(pair) else HOLDS)
+        return Finding(f"no score is significant either way; {text}", OPEN)
+    return Finding(text, FAILS if _others(pair) else HOLDS)
 
 
 def _alike(pair: Pair) -> Finding:
     """The two choices move scores by less than a small effect."""
     estimate = over(np.abs(pair.d[0] - pair.d[1]))
     word = HOLDS if estimate.high < SMALL else FAILS if estimate.low > SMALL else OPEN
-    here = f"scores move by {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-    return Finding(here, word)
+    text = f"scores move by {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return Finding(text, word)
 
 
 def _matters(pair: Pair) -> Finding:
@@ -208,8 +208,8 @@ def neither(*names: str) -> Criterion:
         estimate = over(np.abs(pair.d[1]) - np.abs(pair.d[0]))
         inside = estimate.low > -SMALL and estimate.high < SMALL
         word = HOLDS if inside else FAILS if estimate.low > 0 or estimate.high < 0 else OPEN
-        here = f"mean |d| {read(pair)}; difference [{estimate.low:+.2f}, {estimate.high:+.2f}]"
-        return Finding(here, word, estimate.p)
+        text = f"mean |d| {read(pair)}; difference [{estimate.low:+.2f}, {estimate.high:+.2f}]"
+        return Finding(text, word, estimate.p)
 
     return Criterion(read, lambda pair: SMALL - abs(_larger_by(pair)), judge)
 

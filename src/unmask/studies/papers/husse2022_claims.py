@@ -70,10 +70,10 @@ def _printed(left: Choices, right: Choices, rule: Criterion) -> Any:
 
     def paper(run: HusseRun) -> Stated:
         parts = {m: paired(released(), m, left, right) for m in COLUMNS.values()}
-        there = {m: p for m, p in parts.items() if p is not None}
-        if not there:
+        present = {m: p for m, p in parts.items() if p is not None}
+        if not present:
             return NOT_RELEASED
-        return _by_numbers(there, rule)
+        return _by_numbers(present, rule)
 
     return paper
 
@@ -109,10 +109,10 @@ def _pooled(
 
     def pooled_finding(frame: pd.DataFrame, models: Iterable[str]) -> Finding | None:
         pairs = [paired(frame, m, left, right) for m in models for left, right in choices]
-        there = [p for p in pairs if p is not None]
-        if not there:
+        present = [p for p in pairs if p is not None]
+        if not present:
             return None
-        sure = [np.concatenate([p.sure[k] for p in there]) for k in (0, 1)]
+        sure = [np.concatenate([p.sure[k] for p in present]) for k in (0, 1)]
         p, lost, won = exact_mcnemar(*sure)
         word = OPEN if p >= SURE else HOLDS if won > lost else FAILS
         a, b = (int(s.sum()) for s in sure)
@@ -170,16 +170,16 @@ def _control(run: HusseRun, model: str) -> Finding:
         return Finding("C1 was not measured", ABSENT)
     first = scores.iloc[0]
     sure = "significant" if first.sure else "not significant"
-    here = f"d = {first.d:.2f}, {sure} by the paper's test"
-    return Finding(here, HOLDS if first.sure else FAILS if first.d <= 0 else OPEN)
+    text = f"d = {first.d:.2f}, {sure} by the paper's test"
+    return Finding(text, HOLDS if first.sure else FAILS if first.d <= 0 else OPEN)
 
 
 def _extremes(counts: Mapping[str, int], most: Sequence[str], fewest: Sequence[str]) -> str:
     """Whether some models have the most significant scores and others the fewest, ties aside."""
-    others = {m: c for m, c in counts.items() if m not in (*most, *fewest)}
-    middle = [*others.values(), *(counts[m] for m in fewest)]
+    between = {m: c for m, c in counts.items() if m not in (*most, *fewest)}
+    middle = [*between.values(), *(counts[m] for m in fewest)]
     above = min(counts[m] for m in most) - max(middle)
-    below = min([*others.values(), *(counts[m] for m in most)]) - max(counts[m] for m in fewest)
+    below = min([*between.values(), *(counts[m] for m in most)]) - max(counts[m] for m in fewest)
     if min(above, below) > 0:
         return HOLDS
     return FAILS if min(above, below) < 0 else OPEN
@@ -202,25 +202,27 @@ def _most_and_fewest(run: HusseRun, model: str) -> Finding:
     frame = measured(run)
     sure = {m: chosen(frame, m, SENTENCE).sure for m in run.kinds}
     counts = {m: int(s.sum()) for m, s in sure.items()}
-    here = _told(counts, max(map(len, sure.values())))
+    text = _told(counts, max(map(len, sure.values())))
     elmo = [m for m, kind in run.kinds.items() if kind == "elmo"]
     gpt2 = [m for m in run.kinds if "gpt2" in m.lower().replace("-", "")]
     if not elmo or not gpt2 or len(counts) < 3:
-        return Finding(f"{here}; ELMo, GPT-2 and one more are needed", SEVERAL)
-    return Finding(here, _extremes(counts, elmo, gpt2))
+        return Finding(f"{text}; ELMo, GPT-2 and one more are needed", SEVERAL)
+    return Finding(text, _extremes(counts, elmo, gpt2))
 
 
 def _replicated(models: Sequence[str], methods: Sequence[str]) -> dict[str, Pair]:
     """Printed scores of the methods' authors, and the paper's own, by model."""
     scores = published("husse2022_printed.csv")
     scores = scores[(scores.table == 3) & scores.method.isin(methods) & scores.printed.notna()]
-    wide = scores.pivot_table(index=["model", "method", "test"], columns="choice", values="printed")
-    wide = wide.dropna()
+    table = scores.pivot_table(
+        index=["model", "method", "test"], columns="choice", values="printed"
+    )
+    table = table.dropna()
     none = np.zeros(0)
     return {
-        COLUMNS[m]: Pair((here.orig.to_numpy(), here.ours.to_numpy()), (none, none))
+        COLUMNS[m]: Pair((of_model.orig.to_numpy(), of_model.ours.to_numpy()), (none, none))
         for m in models
-        if len(here := wide[wide.index.get_level_values("model") == m])
+        if len(of_model := table[table.index.get_level_values("model") == m])
     }
 
 
@@ -266,9 +268,13 @@ def _stated_together(run: HusseRun) -> Stated:
     """How far apart the three methods are on ELMo, by their authors and by the paper."""
     scores = published("husse2022_printed.csv")
     scores = scores[(scores.table == 3) & (scores.model == "elmo")]
-    wide = scores.pivot_table(index="test", columns=["choice", "method"], values="printed").dropna()
-    apart = {c: float(np.ptp(wide[c].to_numpy(), axis=1).mean()) for c in ("orig", "ours")}
-    return counted(f"{apart['orig']:.2f} to {apart['ours']:.2f}", [apart["ours"] < apart["orig"]])
+    table = scores.pivot_table(
+        index="test", columns=["choice", "method"], values="printed"
+    ).dropna()
+    ranges = {c: float(np.ptp(table[c].to_numpy(), axis=1).mean()) for c in ("orig", "ours")}
+    return counted(
+        f"{ranges['orig']:.2f} to {ranges['ours']:.2f}", [ranges["ours"] < ranges["orig"]]
+    )
 
 
 def _nearer(scores: pd.DataFrame) -> Finding:

@@ -83,8 +83,8 @@ def _significant_only(sure: pd.DataFrame, names: Sequence[str]) -> Figure:
     """Figure 1, right."""
     edges = np.linspace(-2, 2, 41)
     rows = []
-    whose = {PUBLISHED: sure[~sure.model.isin(names)], **{m: sure[sure.model == m] for m in names}}
-    for (label, part), (choice, options) in product(whose.items(), SHOWN.items()):
+    groups = {PUBLISHED: sure[~sure.model.isin(names)], **{m: sure[sure.model == m] for m in names}}
+    for (label, part), (choice, options) in product(groups.items(), SHOWN.items()):
         for option in options:
             d = part[(part.panel == choice) & (part.option == option)].d
             counts = np.histogram(d, edges)[0]
@@ -170,13 +170,13 @@ def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
     scores = scores[scores.targets == scores.test.map(NAMED)]
     by_model = {}
     for model, label in COLUMNS.items():
-        here = scores[scores.model == model]
+        of_model = scores[scores.model == model]
         by_model[f"{label} (published)"] = {
             name: dict(
-                here[
-                    (here.method == method)
-                    & (here.level == ("" if method == "LPBS" else level))
-                    & (here.context == ("reddit" if method == "CEAT" else "template"))
+                of_model[
+                    (of_model.method == method)
+                    & (of_model.level == ("" if method == "LPBS" else level))
+                    & (of_model.context == ("reddit" if method == "CEAT" else "template"))
                 ][["test", "d"]].itertuples(index=False)
             )
             for name, (method, level) in METHODS.items()
@@ -240,7 +240,7 @@ def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec
         return specs
     for size in (10, 15, 20, 25, 30, 40, 50, 60):
         try:
-            data = from_sentences(words, stored.of(words), apart=size - BOTH)
+            data = from_sentences(words, stored.of(words), distance=size - BOTH)
         except DataError:
             continue
         tags = {"panel": "LPBS", "test": test, "size": size}

@@ -111,10 +111,10 @@ def described(values: Any) -> dict[int, Table]:
     for test, (source, concepts, targets, attributes) in values["table1"].items():
         words = stimuli()[MAIN[test]]
         sets = (next(iter(side.values())) for side in (words.targets, words.attributes))
-        ours = [sum(words.forms[w] != "plural" for w in group) for group in sets]
+        counts = [sum(words.forms[w] != "plural" for w in group) for group in sets]
         line = {"test": test, "source": source, "concepts": concepts}
-        line |= {"published targets": targets, "targets here": ours[0]}
-        sizes.append(line | {"published attributes": attributes, "attributes here": ours[1]})
+        line |= {"published targets": targets, "targets here": counts[0]}
+        sizes.append(line | {"published attributes": attributes, "attributes here": counts[1]})
     tests = [
         {"test": t, "source": s, "bias": b, **_used(s, n)}
         | {"in the paper": TICK * bool(u), "here": ", ".join(w)}
@@ -136,10 +136,10 @@ def _used(source: str, marks: int) -> dict[str, str]:
     """The methods that used a test: all, its source's own, or with `?` how many of the four."""
     method = OF_SOURCE.get(source) if marks == 1 else None
     all_marks = marks == len(METHODS)
-    used = {m: TICK * (all_marks or m == method) for m in METHODS}
+    ticks = {m: TICK * (all_marks or m == method) for m in METHODS}
     if not all_marks and method is None:
-        used = dict.fromkeys(METHODS, f"? {marks} of 4")
-    return used
+        ticks = dict.fromkeys(METHODS, f"? {marks} of 4")
+    return ticks
 
 
 # ---------------------------------------------------------------- tables of scores
@@ -201,11 +201,11 @@ def of_all_models(number: int, run: HusseRun) -> list[Table]:
     run = run._replace(comparable=False)
     if number == 14 and not any(key[-1] == "natural" for key in run.results):
         entries = [c._replace(key=(*c.key[:-1], "template")) for c in entries]
-    wide = _wide(entries, run, index, choice)
+    table = _wide(entries, run, index, choice)
     rows = _lines(entries, run)
     if any(line.get("in the release") is not None for line in rows):
         note += " 'in the release': the number of its files, where the printed one differs."
-    return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
+    return PaperTable(f"table{number}", title, rows, note, in_print=table, star=STAR).tables
 
 
 def _lines(cells: Sequence[PrintedCell], run: HusseRun) -> list[dict[str, Any]]:
@@ -215,15 +215,15 @@ def _lines(cells: Sequence[PrintedCell], run: HusseRun) -> list[dict[str, Any]]:
     """
     rows = []
     for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
-        here = [c for c in cells if tuple(c.keys.values()) == place]
-        beside = {m: column(m, kind, here[0].key[0]) for m, kind in run.kinds.items()}
-        for c in here:
+        matching = [c for c in cells if tuple(c.keys.values()) == place]
+        beside = {m: column(m, kind, matching[0].key[0]) for m, kind in run.kinds.items()}
+        for c in matching:
             model = next((m for m, label in beside.items() if label == c.model), None)
             rows += _line(c, model, COLUMNS[c.model], run, run.comparable)
         for m, label in beside.items():
             if label is None:
-                keys = {k: _of_this_run(v) for k, v in here[0].keys.items()}
-                own_cell = here[0]._replace(keys=keys, printed=None, bold=None, release=None)
+                keys = {k: _of_this_run(v) for k, v in matching[0].keys.items()}
+                own_cell = matching[0]._replace(keys=keys, printed=None, bold=None, release=None)
                 rows += _line(own_cell, m, m, run, False)
     return rows
 
@@ -240,13 +240,13 @@ def _line(
         return []
     estimate = result.overall if result else None
     keys = {**cell.keys, "model": label}
-    line = row(keys, cell.printed, estimate, same=comparable)
+    line = row(keys, cell.printed, estimate, comparable=comparable)
     bold = {True: "yes", False: "no", None: ""}[cell.bold]
     line |= {"bold there": bold, "in the release": cell.release}
     if result is not None:
-        lost = result.coverage.items - result.coverage.scored
+        unscored = result.coverage.items - result.coverage.scored
         stated = run.tested[(model, *cell.key)]
-        line |= {"p": result.overall.p, "p by the paper's test": stated, "words lost": lost}
+        line |= {"p": result.overall.p, "p by the paper's test": stated, "words lost": unscored}
     return [line]
 
 
@@ -314,7 +314,7 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         rows.append({"methods": pair} | {f"published {c}": r for c, r in stated.items()} | numbers)
         none = {c: NO_NUMBER if _has_all(c, methods) else "" for c in columns}
         line = {c: none[c] if r is None else signed(r) for c, r in stated.items()}
-        heads = [f"{m} {which}" for m in run.kinds for which in ("all", "sig.")]
+        heads = [f"{m} {selection}" for m in run.kinds for selection in ("all", "sig.")]
         display.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
     note = (
         "At most 8 tests: intervals usually reach from below 0 to near 1. CEAT is on natural "
@@ -325,8 +325,8 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         "n/a: too few tests are significant for both methods. All of ELMo's scores are in the "
         "paper, so it has one column. The paper has LPBS for BERT only."
     )
-    title, wide = "Table 5: correlations between methods", pd.DataFrame(display)
-    return PaperTable("table5", title, rows, note, in_print=wide, star=star).tables
+    title, layout = "Table 5: correlations between methods", pd.DataFrame(display)
+    return PaperTable("table5", title, rows, note, in_print=layout, star=star).tables
 
 
 def _has_all(head: str, methods: Sequence[str]) -> bool:
@@ -417,10 +417,10 @@ def released(run: HusseRun) -> list[Table]:
         value = stated.get((method, tags["concept"], label or "bert", where, tags["named"]))
         value = None if value is None else float(value)
         line = {"test": tags["concept"], "method": method, "level": level, "model": model}
-        same = run.comparable and label is not None
+        comparable = run.comparable and label is not None
         fallback = f"bert ({LPBS_MODEL})" if method == "LPBS" else "bert"
         rows.append(
-            row(line, value, result.overall, same=same, digits=4)
+            row(line, value, result.overall, comparable=comparable, digits=4)
             | {"published for": label or fallback}
         )
     note = (

@@ -42,9 +42,9 @@ def _sums(parts: Sequence[pd.DataFrame]) -> Floats:
     """Sum the columns of item tables by cluster [clusters, columns]."""
     clusters = parts[0].cluster
     joined = pd.concat([p.drop(columns="cluster") for p in parts], axis=1).fillna(0.0)
-    values, which = joined.to_numpy(float), codes(clusters.loc[joined.index].to_numpy(str))
+    values, cluster = joined.to_numpy(float), codes(clusters.loc[joined.index].to_numpy(str))
     columns = (values[:, k] for k in range(values.shape[1]))
-    return np.stack([np.bincount(which, weights=column) for column in columns], 1)
+    return np.stack([np.bincount(cluster, weights=column) for column in columns], 1)
 
 
 def _hits(result: Result) -> pd.DataFrame:
@@ -102,8 +102,8 @@ def _low_sss(run: KanekoRun, model: str) -> Finding:
         return Finding(MASKS, ABSENT)
     sss = _sums([_hits(run.results[model, AS_RELEASED["sss"], "stereoset"])])
     cps = _sums([_hits(run.results[model, AS_RELEASED["cps"], "crows-pairs"])])
-    apart = [np.pad(sss, ((0, 0), (0, 2))), np.pad(cps, ((0, 0), (2, 0)))]  # no item is in both
-    return positive(jackknifed(np.concatenate(apart), _shares), "lower by", "points")
+    padded = [np.pad(sss, ((0, 0), (0, 2))), np.pad(cps, ((0, 0), (2, 0)))]  # no item is in both
+    return positive(jackknifed(np.concatenate(padded), _shares), "lower by", "points")
 
 
 def _drops(place: int) -> Any:
@@ -229,8 +229,8 @@ def _all_biased(run: KanekoRun, model: str) -> Finding:
     scores = [run.results[model, m, d].overall for d, measures in by_data.items() for m in measures]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
     word = HOLDS if above == len(scores) else FAILS if below else OPEN
-    here = f"{above} of {len(scores)} intervals lie above 50"
-    return Finding(here + (f", {below} below" if below else ""), word)
+    text = f"{above} of {len(scores)} intervals lie above 50"
+    return Finding(text + (f", {below} below" if below else ""), word)
 
 
 def _pictured(run: KanekoRun) -> Stated:

@@ -71,9 +71,9 @@ def _flat(columns: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     return [(m, d) for d, measures in columns.items() for m in measures]
 
 
-def _marked(line: Mapping[str, Any], which: str) -> str:
+def _marked(line: Mapping[str, Any], column: str) -> str:
     """A number as the paper prints it, a dagger where McNemar's p is below 0.01."""
-    if which == "published":
+    if column == "published":
         return f"{line['published']:.2f}{line.get('printed mark', '')}"
     sure = line.get("p McNemar", 1.0) < SIGNIFICANT and line.get("drop", 1.0) > 0
     return f"{line['measured']:.2f}" + "\u2020" * sure
@@ -90,7 +90,7 @@ def table1(run: KanekoRun) -> list[Table]:
             released = run.results.get((hub, AS_RELEASED.get(m, m), d))
             keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
             accuracy = released.accuracy if released else None
-            line = row(keys, stated, accuracy, same=run.comparable)
+            line = row(keys, stated, accuracy, comparable=run.comparable)
             if result and result.accuracy:
                 line["by the definition"] = result.accuracy.value
             if result and m == "aul":
@@ -143,8 +143,8 @@ def _either(result: Result) -> dict[str, Any]:
 
 def _equal_lengths(result: Result) -> int:
     """Pairs whose two sentences have equally many tokens: all but the candidates is the same."""
-    wide = result.items.pivot(index="item", columns="label", values="tokens")
-    return int((wide[STEREOTYPE] == wide[ANTISTEREOTYPE]).sum())
+    lengths = result.items.pivot(index="item", columns="label", values="tokens")
+    return int((lengths[STEREOTYPE] == lengths[ANTISTEREOTYPE]).sum())
 
 
 def token_mcnemar(first: Result, second: Result) -> float:
@@ -251,7 +251,7 @@ def table3(run: KanekoRun) -> list[Table]:
             for j, side in enumerate(frequency.SIDES):
                 estimate = result.by_category[side] if result else None
                 keys = {"model": label, "measure": m, "group": side}
-                rows.append(row(keys, stated[j], estimate, same=run.comparable))
+                rows.append(row(keys, stated[j], estimate, comparable=run.comparable))
             gap = None
             if result:
                 a, d = (result.by_category[s].value for s in frequency.SIDES)
@@ -296,7 +296,7 @@ def _controlled(
     words = run.results.get((hub, measure, f"{data}:{control}"))
     tokens = control == "shuffled" and not run.causal(hub)
     result = run.results.get((hub, SHUFFLED, data)) if tokens else words
-    line = row(keys, stated, result.accuracy if result else None, same=run.comparable)
+    line = row(keys, stated, result.accuracy if result else None, comparable=run.comparable)
     if not (result and plain and words and result.accuracy and plain.accuracy and words.accuracy):
         return line
     line["drop"] = plain.accuracy.value - result.accuracy.value
@@ -306,9 +306,9 @@ def _controlled(
     return line
 
 
-def _with_drop(line: Mapping[str, Any], which: str) -> str:
-    drop = line.get("published drop" if which == "published" else "drop")
-    return _marked(line, which) + ("" if drop is None else f" ({-drop:+.2f})")
+def _with_drop(line: Mapping[str, Any], column: str) -> str:
+    drop = line.get("published drop" if column == "published" else "drop")
+    return _marked(line, column) + ("" if drop is None else f" ({-drop:+.2f})")
 
 
 def table5(run: KanekoRun) -> list[Table]:
@@ -319,10 +319,10 @@ def table5(run: KanekoRun) -> list[Table]:
             result = run.results.get((hub, m, d))
             keys = {"model": label, "measure": m, "data": d}
             stated = run.stated("table5", label, i)
-            line = row(keys, stated, result.overall if result else None, same=run.comparable)
+            line = row(keys, stated, result.overall if result else None, comparable=run.comparable)
             code = run.results.get((hub, RELEASED_SCORES.get(m, m), d))
             if code is not None:
-                beside = row({}, stated, code.overall, same=run.comparable)
+                beside = row({}, stated, code.overall, comparable=run.comparable)
                 line |= {CODE: code.overall.value, f"{CODE} agrees": beside.get("agrees")}
             rows.append(line)
     columns, sources = ("measure", "data"), {**SOURCES, CODE: "this run, as released"}

@@ -36,7 +36,7 @@ class PaperTable:
     columns: tuple[str, ...] = ()
     heads: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=lambda: dict(SOURCES))
-    cell: Callable[[Mapping[str, Any], str], Any] = lambda line, which: line.get(which)
+    cell: Callable[[Mapping[str, Any], str], Any] = lambda line, column: line.get(column)
     in_print: pd.DataFrame | None = None
     star: str = ""
 
@@ -44,23 +44,23 @@ class PaperTable:
     def tables(self) -> list[Table]:
         """The lines, and the table in the paper's shape where that is another."""
         lines = Table(self.name, self.title, frame(self.rows), self.note, self.digits)
-        wide = self._wide() if self.index else self.in_print
-        if wide is None:
+        table = self._wide() if self.index else self.in_print
+        if table is None:
             return [lines]
         title = f"{self.title}, in the paper's shape"
-        return [lines, Table(f"{self.name}-printed", title, wide, self.star, self.digits)]
+        return [lines, Table(f"{self.name}-printed", title, table, self.star, self.digits)]
 
     def _wide(self) -> pd.DataFrame:
         """A row for each of the paper's and one for each of ours, with the columns of print."""
         rows: dict[tuple[str, str], dict[str, Any]] = {}
-        for which, of in self.sources.items():
+        for column, of in self.sources.items():
             for line in self.rows:
-                if line.get(which) is None:
+                if line.get(column) is None:
                     continue
                 key = (line[self.index], of)
                 head = ", ".join(str(line[k]) for k in self.columns)
                 row = rows.setdefault(key, {self.index: key[0], "of": of})
-                row[self.heads.get(head, head)] = self.cell(line, which)
+                row[self.heads.get(head, head)] = self.cell(line, column)
         return pd.DataFrame(list(rows.values()))
 
 
@@ -84,7 +84,7 @@ def row(
     value: float | None,
     estimate: Estimate | None,
     *,
-    same: bool = True,
+    comparable: bool = True,
     digits: int = 2,
 ) -> dict[str, Any]:
     """A line of a table: published, measured, interval, difference, and whether it is inside.
@@ -97,7 +97,7 @@ def row(
         return line
     line |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high}
     line |= {"n": estimate.n}
-    if value is None or not same or math.isnan(estimate.low):
+    if value is None or not comparable or math.isnan(estimate.low):
         return line
     exact = round(estimate.value, digits) == round(value, digits)
     inside = estimate.low <= value <= estimate.high

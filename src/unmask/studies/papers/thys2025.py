@@ -250,9 +250,9 @@ def _table4(
             by = "ll" if model in left_to_right and _in_place(column) else None
             keys = {"model": model, "measure": column, "by": by}
             estimate, code = (s.get(model, {}).get(column) for s in (scores, released))
-            line = row(keys, stated, estimate, same=comparable, digits=DIGITS)
+            line = row(keys, stated, estimate, comparable=comparable, digits=DIGITS)
             if code is not None:
-                beside = row({}, stated, code, same=comparable, digits=DIGITS)
+                beside = row({}, stated, code, comparable=comparable, digits=DIGITS)
                 line |= {CODE: code.value, f"{CODE} agrees": beside.get("agrees")}
             rows.append(line)
     note = (
@@ -278,9 +278,9 @@ def _table4(
     ).tables
 
 
-def _printed(line: Mapping[str, Any], which: str) -> str:
-    by = f" ({line['by']})" if line["by"] and which != "published" else ""
-    return f"{line[which]:.{DIGITS}f}{by}"
+def _printed(line: Mapping[str, Any], column: str) -> str:
+    by = f" ({line['by']})" if line["by"] and column != "published" else ""
+    return f"{line[column]:.{DIGITS}f}{by}"
 
 
 def _variants(by_model: Mapping[str, Found]) -> list[Table]:

@@ -158,19 +158,19 @@ def _stated_majority(run: ThysRun) -> Stated:
 
 def _majority(run: ThysRun, model: str) -> Finding:
     """No family rises, or falls, in most measures; a causal one has `ll` but once on a set."""
-    here, words = [], []
+    texts, words = [], []
     for line, models in run.families().items():
         measures = [c for c in BIAS if c != "AUL-cp" or not run.causal & set(models)]
         rises = [_rise(run, c, models) for c in measures]
         up, down = sum(e.low > 0 for e in rises), sum(e.high < 0 for e in rises)
-        here.append(f"{line}: {up} rise and {down} fall, of {len(measures)}")
+        texts.append(f"{line}: {up} rise and {down} fall, of {len(measures)}")
         most = len(measures) // 2 + 1
         sure = up >= len(measures) - most + 1 and down >= len(measures) - most + 1
         words.append(FAILS if max(up, down) >= most else HOLDS if sure else OPEN)
     if not words:
         return Finding("no two sizes of one model are in this run", SEVERAL)
     word = FAILS if FAILS in words else HOLDS if set(words) == {HOLDS} else OPEN
-    return Finding("; ".join(here), word)
+    return Finding("; ".join(texts), word)
 
 
 def _correlated(columns: Mapping[str, Floats]) -> Estimate:
