@@ -157,7 +157,7 @@ def curves(found) -> list[str]:
             and "@" not in subject.measure
             and not subject.choice
         ):
-            at = {k: report.shown(e) for k, e in readings.items() if k.startswith("at ")}
+            at = {k: report.formatted(e) for k, e in readings.items() if k.startswith("at ")}
             rows.append({"models": subject.kind, "measure": subject.name, **at})
     return section(
         "The curve",
@@ -196,7 +196,7 @@ def candidates() -> list[str]:
     for subject in measure_quality.measures_under_test(kept):
         readings = measure_quality.read(kept, subject)
         names = ("slope", "shift", "shift, 90 %", "kept")
-        shown = {k: report.shown(readings.get(k)) for k in names}
+        shown = {k: report.formatted(readings.get(k)) for k in names}
         rows.append({"measure": subject.name, **shown, "rows": int(asked[subject.measure])})
     return section(
         "How pmi was chosen",
@@ -225,7 +225,7 @@ def deeper() -> list[str]:
             {
                 "layers": layers,
                 "measure": r.name,
-                **{k: report.shown(f.get(k)) for k in ("slope", "at 2", "control")},
+                **{k: report.formatted(f.get(k)) for k in ("slope", "at 2", "control")},
             }
             for r, f in found.items()
             if r.data == "words-names"

@@ -66,7 +66,7 @@ def run(
     `Options`; `progress=True` shows a bar. `notes` says what was requested but could not be run; if
     nothing could be run, an error is raised.
     """
-    with _shown(options) as options_used, _resting(models):
+    with _with_progress(options) as options_used, _resting(models):
         return _run(models, measures, data, options_used)
 
 
@@ -279,7 +279,7 @@ def _resting(models: Models) -> Iterator[None]:
 
 
 @contextmanager
-def _shown(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _with_progress(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Options with a bar on the screen where `progress` is True."""
     if options.get("progress") is not True:
         yield {k: v for k, v in options.items() if k != "progress" or v not in (False, None)}

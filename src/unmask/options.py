@@ -41,9 +41,9 @@ def one_of(allowed: Iterable[str]) -> Check:
     return lambda name, value: _one_of(name, value, allowed)
 
 
-def whole(least: float) -> Check:
+def whole_number(least: float) -> Check:
     """The check that a value is a whole number that is not smaller than `least`."""
-    return lambda name, value: _whole(name, value, least)
+    return lambda name, value: _whole_number(name, value, least)
 
 
 def _one_of(name: str, value: Any, allowed: Any) -> Any:
@@ -52,7 +52,7 @@ def _one_of(name: str, value: Any, allowed: Any) -> Any:
     return value
 
 
-def _whole(name: str, value: Any, least: float) -> Any:
+def _whole_number(name: str, value: Any, least: float) -> Any:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
         raise UnmaskError(f"{name} is {value!r}; give a whole number{bound}.")
@@ -60,7 +60,7 @@ def _whole(name: str, value: Any, least: float) -> Any:
 
 
 def _samples(name: str, value: Any) -> Any:
-    if _whole(name, value, 2) > MOST_SAMPLES:
+    if _whole_number(name, value, 2) > MOST_SAMPLES:
         raise UnmaskError(f"{name} is too large; at most {MOST_SAMPLES:,} are drawn.")
     return value
 
@@ -81,7 +81,7 @@ def _function(call: str) -> Check:
 
 
 def _tokens(name: str, value: Any) -> Any:
-    return value if value == AUTO else _whole(name, value, 1)
+    return value if value == AUTO else _whole_number(name, value, 1)
 
 
 def _cluster(name: str, value: Any) -> Any:
@@ -93,7 +93,7 @@ def _cluster(name: str, value: Any) -> Any:
     return value
 
 
-def _kept(option_name: str, value: Any) -> Any:
+def _keep(option_name: str, value: Any) -> Any:
     if isinstance(value, str) or not isinstance(value, tuple | list):
         raise UnmaskError(f"{option_name} is {value!r}; give a tuple of {', '.join(KEEP)}.")
     return [_one_of(option_name, name, KEEP) for name in value] and value
@@ -131,9 +131,9 @@ class Resampling:
 
     def __post_init__(self) -> None:
         _one_of("random", self.random, RANDOM)
-        _whole("draws", self.draws, 1)
-        _whole("seed", self.seed, 0)
-        _whole("splits", self.splits, 0)
+        _whole_number("draws", self.draws, 1)
+        _whole_number("seed", self.seed, 0)
+        _whole_number("splits", self.splits, 0)
         if not isinstance(self.level, int | float) or not 0 < self.level < 1:
             raise UnmaskError(
                 f"level is {self.level!r}; give a confidence level between 0 and 1, such as 0.95."
@@ -327,7 +327,7 @@ class Options:
         None,
         "Ray workers per model; default: one for each GPU, or for every two CPUs.",
         MODEL,
-        whole(1),
+        whole_number(1),
     )
     tokens: int | str = option(
         AUTO,
@@ -346,7 +346,7 @@ class Options:
         None,
         "Layer of the word vectors: 0 is the embeddings, -1 the last layer.",
         WORDS,
-        whole(-math.inf),
+        whole_number(-math.inf),
     )
     contexts: str | None = option(
         None, "Contexts of words: bare, templates, or a file or folder of sentences.", WORDS
@@ -387,7 +387,7 @@ class Options:
         "Use at most N items of each sentence set, spread evenly and sampled with --seed; the "
         "name of the set then includes the limit.",
         ITEMS,
-        whole(1),
+        whole_number(1),
     )
     encoding: str | None = option(
         None, "Encoding of your own file, if it is not UTF-8 or UTF-16 with a BOM.", ITEMS
@@ -402,7 +402,7 @@ class Options:
     keep: tuple[str, ...] = option(
         (),
         f"What results keep besides items, in `Result.artifacts`: {', '.join(KEEP)}.",
-        check=_kept,
+        check=_keep,
     )
     recheck: bool = option(
         True, "With a reduced dtype, recompute close items in float32.", MODEL, _yes_or_no

@@ -11,7 +11,7 @@ import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.answer import words as answer_words
-from unmask.answer.answer import OVERALL, _main, answers, judged
+from unmask.answer.answer import OVERALL, _main, answers, with_verdicts
 from unmask.answer.needed import data_needed
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
 from unmask.data.packaged import bundled_pairs
@@ -125,7 +125,7 @@ def test_validated_measures_count_first_and_unfit_ones_never(planted):
     unclear = by_type(Results([as_measure(cat, "pll")]))[0]
     assert (unclear.verdict, unclear.trust) == ("biased", "unclear")
     assert "unvalidated" in answer_words.sentence([unclear])
-    judged_ = judged([cps, as_measure(cat, "sss")])
+    judged_ = with_verdicts([cps, as_measure(cat, "sss")])
     assert all(v.counts for v in judged_[0].verdicts.values())
     assert not any(v.counts for v in judged_[1].verdicts.values())
     unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))

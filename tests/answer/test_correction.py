@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import unmask
-from unmask.answer.answer import OVERALL, answers, judged
+from unmask.answer.answer import OVERALL, answers, with_verdicts
 from unmask.answer.verdict import p_value, undecided
 from unmask.data import catalogue
 from unmask.flow.estimates import preferences
@@ -88,7 +88,7 @@ def test_several_measures_are_one_test_of_each_bias_type(pairs):
     assert next(a.bias_type for a in found) == OVERALL
     assert {a.tests for a in found} == {10}  # nine bias types and the overall test
     assert all(len(a.evidence) == 4 and len(a.tested) == 1 for a in found)
-    for row in judged(rows):
+    for row in with_verdicts(rows):
         assert row.overall.more["tests"] == 10
         assert row.overall.value == rows[0].overall.value or row.measure != "x0"
 

@@ -32,7 +32,7 @@ def test_tables_fit_without_cutting_words(width):
 
 
 def test_names_break_at_their_marks_only():
-    found = tables.broken("bundled-pairs:40-of-356", 14).split("\n")
+    found = tables.wrap("bundled-pairs:40-of-356", 14).split("\n")
     assert found == ["bundled-pairs:", "40-of-356"]
     heads = [Cell("data", True), Cell("score", False), Cell("acc.", False)]
     rows = [[Cell("a-long-name", True), Cell("50.0", False), Cell("9 %", False)]]

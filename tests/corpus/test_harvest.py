@@ -224,7 +224,7 @@ def test_all_frames_of_a_zst_file_are_read(tmp_path):
     path.write_bytes(b"".join(packed))
     assert b"".join(readers.blocks(path)) == b"A rose 0.\nA rose 1.\nA rose 2.\n"
     path.write_bytes(b"".join(packed) + b"rubbish")
-    with pytest.raises(readers.Broken, match=r"x\.txt\.zst"):
+    with pytest.raises(readers.DamagedFile, match=r"x\.txt\.zst"):
         list(readers.blocks(path))
 
 

@@ -95,11 +95,11 @@ def test_a_cut_archive_keeps_what_came_before_the_cut(tmp_path):
         path = tmp_path / f"c.txt{suffix}"
         data = pack(text)
         path.write_bytes(data[: int(len(data) * 0.8)])
-        with pytest.raises(readers.Broken):
+        with pytest.raises(readers.DamagedFile):
             list(readers.blocks(path))
         assert len(next(readers.blocks(path))) > 0.3 * len(text), suffix
     (tmp_path / "bomb.txt").write_bytes(b"x" * 3_000_000)
-    with pytest.raises(readers.Broken, match="unpacks to more"):
+    with pytest.raises(readers.DamagedFile, match="unpacks to more"):
         list(readers.blocks(tmp_path / "bomb.txt", most=1_000_000))
     odd = b'null\n{"body": "A rose."}\n[1]\n3\n'
     assert b"A rose." in readers.documents(odd, True)

@@ -3,7 +3,7 @@
 import unmask
 from unmask.data.cards import seat_files, sentence_sets
 from unmask.data.packaged import bundled_pairs
-from unmask.data.wordsets import chosen, stimuli
+from unmask.data.wordsets import matching, stimuli
 
 
 def test_every_data_set_is_complete():
@@ -15,7 +15,7 @@ def test_every_data_set_is_complete():
 
 
 def test_facts_of_word_tests_are_columns():
-    assert [t.name for t in chosen(concept="C6", named="names", size="full")] == ["husse-c6-name"]
+    assert [t.name for t in matching(concept="C6", named="names", size="full")] == ["husse-c6-name"]
     for test in stimuli().values():
         parts = test.name.partition("@")[0].split("-")
         if parts[0] == "husse":

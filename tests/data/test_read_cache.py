@@ -79,4 +79,4 @@ def test_published_sets_are_the_same_again(name, tmp_path, monkeypatch):
     first, again = (catalogue.resolve(name)[0] for _ in range(2))
     assert first == again
     assert repr(first) == repr(again)
-    assert sealed_files.held(sealed_files.DATA)[0] == 1
+    assert sealed_files.usage(sealed_files.DATA)[0] == 1

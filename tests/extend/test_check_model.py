@@ -130,7 +130,7 @@ def test_a_package_may_offer_a_model(tmp_path):
     done = unmask_run("-m", "broken")
     assert (done.returncode, "no weights" in done.stderr) == (2, True)
     done = unmask_run("-m", "odd")
-    assert (done.returncode, "contract" in done.stderr) == (2, True)
+    assert (done.returncode, "protocol" in done.stderr) == (2, True)
 
 
 def test_abilities_are_what_the_flow_goes_by():

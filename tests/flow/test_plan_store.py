@@ -70,7 +70,7 @@ def test_slices_of_a_gpu_are_kept_too(made, monkeypatch):
     model = replace(tiny("bert"), cacheable=False)
     sets = [FEW, replace(FEW, name="others", items=FEW.items[::-2])]
     first = [x for d in sets for x in measured(model, MASKED, d)]
-    assert sealed_files.held(sealed_files.PLANS)[0] > 4
+    assert sealed_files.usage(sealed_files.PLANS)[0] > 4
     made.clear()
     same([x for d in sets for x in measured(model, MASKED, d)], first)
     assert not made
@@ -147,7 +147,7 @@ def test_without_the_cache_nothing_is_kept(made):
     for _ in range(2):
         unmask.run([model], ["aul"], [FEW], cache=False)
     assert made == ["aul", "aul"]
-    assert sealed_files.held(sealed_files.PLANS) == (0, 0)
+    assert sealed_files.usage(sealed_files.PLANS) == (0, 0)
 
 
 def test_the_digest_of_the_same_content_is_the_same():

@@ -12,7 +12,7 @@ from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.measures import ASSOCIATION
 from unmask.models.static_vectors import load_static
 from unmask.text import contexts
-from unmask.text.contexts import Mention, Source, Wanted, WordTest
+from unmask.text.contexts import Mention, Source, VectorRequest, WordTest
 from unmask.types import Stimuli
 
 SMALL = Stimuli(
@@ -31,7 +31,9 @@ def test_measures_equal_a_plain_loop(family, measure):
     source = contexts.bare if measure == "weat" else contexts.templates
     met = source(SMALL)
     pool = ASSOCIATION[measure].pool_for(model.kind)
-    vec = {w: [model.vectors().embed([Wanted(m, pool)])[0] for m in ms] for w, ms in met.items()}
+    vec = {
+        w: [model.vectors().embed([VectorRequest(m, pool)])[0] for m in ms] for w, ms in met.items()
+    }
 
     def cos(u, v):
         return u @ v / np.linalg.norm(u) / np.linalg.norm(v)

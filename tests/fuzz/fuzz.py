@@ -276,7 +276,7 @@ def read_vectors(path: Path) -> None:
 
 def read_seat(path: Path) -> None:
     test = seat.read_file(path, "fuzz", wordsets.stimuli()["weat-6"])
-    for word, mentions in test.given.of(test.stimuli).items():
+    for word, mentions in test.source.of(test.stimuli).items():
         assert word
         assert all(m.text[slice(*m.span)] for m in mentions)
 
@@ -290,7 +290,7 @@ def read_corpus(path: Path) -> None:
     try:
         for block in corpus.blocks(path, most=1 << 28):
             corpus.documents(block, corpus.is_json(path))
-    except corpus.Broken:
+    except corpus.DamagedFile:
         pass
 
 

@@ -17,7 +17,7 @@ from unmask.flow.evaluate import evaluate
 from unmask.lab import finetune, grid, items, measure_quality, nets, probe, report, scoring
 from unmask.lab.language import SIZE, corpus, sentences, split_words, tokenizer_of, vocabulary
 from unmask.lab.nets import Training
-from unmask.lab.oracle import Exact, Oracle
+from unmask.lab.oracle import ExactProbabilities, Oracle
 from unmask.lab.world import PARTS, SHARES, TOPICS, Plant, World, joint, phrase
 from unmask.measures import MEASURES, find
 from unmask.models.transformers.model import load
@@ -276,7 +276,7 @@ def test_pmi_has_no_shift_where_nothing_is_planted():
     assert some["word_r"] > 0.9
 
 
-class OverPlaces(Exact):
+class OverPlaces(ExactProbabilities):
     """A planted bug: probabilities normalised over the places of a row, not over tokens."""
 
     def ask(self, asks, attention):
@@ -578,8 +578,8 @@ def test_the_claim_is_settled_by_the_unbalanced_items():
         return {"shift, 90 %": Estimate(value, value - 1, value + 1, 0.95, "", 8)}
 
     by = {m: moved(m) for m in ("aul", "aula", "cps", "sss")}
-    assert "supports" in report._settled(by)
-    assert "against" in report._settled(
+    assert "supported" in report._settled(by)
+    assert "contradicted" in report._settled(
         {**by, "cps": moved("aul"), "aul": moved("cps"), "aula": moved("sss")}
     )
 

@@ -11,7 +11,7 @@ import unmask
 from conftest import finish, made_tokenizer, make_net, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan
-from unmask.flow.run_association import AskedWords
+from unmask.flow.run_association import WordsUsed
 from unmask.measures import ASSOCIATION, LIKELIHOOD
 from unmask.models.load import load_any
 from unmask.models.transformers import encodings
@@ -167,7 +167,7 @@ def test_of_several_words_the_release_takes_the_mean_at_every_level():
         for s in test.stimuli.sets.values()
         for w in s
     }
-    asked = AskedWords(
+    asked = WordsUsed(
         ASSOCIATION["w-seat@husse2022"], test, dict(test.stimuli.sets), met, "", {}, "word-first"
     )
     assert [w.pool for w in asked.wanted()] == ["word-mean"] * 2 + ["word-first"] * 6

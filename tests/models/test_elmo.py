@@ -11,7 +11,7 @@ from unmask.api import evaluate
 from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.models.elmo import load_elmo
 from unmask.models.load import load_any
-from unmask.text.contexts import Mention, Wanted
+from unmask.text.contexts import Mention, VectorRequest
 from unmask.types import Stimuli
 
 h5py = pytest.importorskip("h5py")
@@ -134,7 +134,7 @@ def test_vectors_sum_layers_and_average_tokens(files):
     mention = Mention("The old nurse.", (4, 13))
     states = by_hand(["The", "old", "nurse", "."], w).sum(0)
     pools = {"mean": states.mean(0), "word-mean": states[1:3].mean(0), "word-last": states[2]}
-    found = model.embed([Wanted(mention, p) for p in pools])
+    found = model.embed([VectorRequest(mention, p) for p in pools])
     assert found == pytest.approx(np.stack(list(pools.values())), abs=1e-5)
 
 
@@ -143,14 +143,15 @@ def test_a_string_for_tokens_is_a_vector_of_characters(files):
     options, weights, w = files
     model = replace(load_elmo(options, weights, "tiny"), characters=True)
     states = by_hand(list("An old nurse."), w).sum(0)
-    found = model.embed([Wanted(Mention("An old nurse.", (7, 12)), "mean")])
+    found = model.embed([VectorRequest(Mention("An old nurse.", (7, 12)), "mean")])
     assert found[0] == pytest.approx(states.mean(0), abs=1e-5)
 
 
 def test_batches_of_different_lengths_change_nothing(files):
     model = load_any(f"{files[0]}+{files[1]}")
     wanted = [
-        Wanted(Mention("word " * n + "nurse", (5 * n, 5 * n + 5)), "word-mean") for n in range(6)
+        VectorRequest(Mention("word " * n + "nurse", (5 * n, 5 * n + 5)), "word-mean")
+        for n in range(6)
     ]
     together = model.embed(wanted)
     alone = np.concatenate([model.embed([w]) for w in wanted])
@@ -171,7 +172,7 @@ def test_the_released_options_say_one_character_more(files, tmp_path):
     content["char_cnn"]["n_characters"] = 262
     other = tmp_path / "released.json"
     other.write_text(json.dumps(content))
-    want = [Wanted(Mention("The nurse was late.", (4, 9)), "word-mean")]
+    want = [VectorRequest(Mention("The nurse was late.", (4, 9)), "word-mean")]
     one, two = (load_elmo(o, weights, "x").embed(want) for o in (options, other))
     assert np.array_equal(one, two)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.options import Resampling
-from unmask.stats.specification_curve import _apart, joint_signs, joint_words
+from unmask.stats.specification_curve import _deviations, joint_signs, joint_words
 
 MANY = Resampling(draws=400, seed=5)
 
@@ -82,6 +82,6 @@ def test_a_cluster_alone_in_its_stratum_flips_as_a_whole():
     lead, number = np.array([0.5, 0.5, -0.5]), np.array([0, 1, 2])
     strata = np.array([0, 0, 1])
     sums = np.array([0.5, 0.5, -0.5]) / 3
-    apart = _apart(sums, np.full(3, 1 / 3), strata)
+    apart = _deviations(sums, np.full(3, 1 / 3), strata)
     assert apart == pytest.approx([0, 0, -0.5 / 3])
     assert 0 < joint_signs([(lead, number)], 3, strata, MANY) <= 1

@@ -47,10 +47,10 @@ def test_the_oldest_files_leave_first(tmp_path, monkeypatch):
     for age, name in enumerate("cba"):
         sealed_files.write(tmp_path / "plans" / name, bytes(84))
         os.utime(tmp_path / "plans" / name, (age, age))
-    assert sealed_files.held("plans") == (3, 300)
+    assert sealed_files.usage("plans") == (3, 300)
     sealed_files.trimmed("plans", 250)
     assert sorted(p.name for p in (tmp_path / "plans").iterdir()) == ["a", "b"]
     out = " ".join(invoke("cache", "info")[1].split())
     assert "plans: 2 plans: what is asked of a tokenizer's models about some data, 0.0 MB" in out
     assert invoke("cache", "clear")[0] == 0
-    assert sealed_files.held("plans") == (0, 0)
+    assert sealed_files.usage("plans") == (0, 0)

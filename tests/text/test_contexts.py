@@ -138,7 +138,7 @@ def test_stored_and_given_contexts(tmp_path):
         contexts.stored(tmp_path / "nowhere")
     lines = ["This is a wheelchair user.", "He is a user.", "They are users.", "Nothing."]
     forms = {"user": "user", "users": "user", "a wheelchair user": "a wheelchair user"}
-    used, met, lost = contexts.given({"f": lines}, {"f": forms})
+    used, met, lost = contexts.from_sentences({"f": lines}, {"f": forms})
     assert used == {"f": ("a wheelchair user", "user")}
     assert met["a wheelchair user"][0].span == (8, 25)
     assert [m.text[slice(*m.span)] for m in met["user"]] == ["user", "users"]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.answer.bias_tests import Same, Test, pairs_test, same_pairs, tests_of
+from unmask.answer.bias_tests import ByIdentity, Test, pairs_test, same_pairs, tests_of
 from unmask.answer.evidence import (
     Evidence,
     evidence_by_type,
@@ -115,10 +115,10 @@ def answers(results: Sequence[Result]) -> list[Answer]:
 
     They are computed once for the same results.
     """
-    return list(_answers(tuple(Same(r) for r in results)))
+    return list(_answers(tuple(ByIdentity(r) for r in results)))
 
 
-def judged(results: Sequence[Result]) -> list[Result]:
+def with_verdicts(results: Sequence[Result]) -> list[Result]:
     """The results with the verdicts of their answers, and the corrected p of each test.
 
     Measures that do not count, since better ones are there, show no verdict.
@@ -161,7 +161,7 @@ def _with_verdicts(
 
 
 @lru_cache(maxsize=4)
-def _answers(members: tuple[Same, ...]) -> list[Answer]:
+def _answers(members: tuple[ByIdentity, ...]) -> list[Answer]:
     results = [g.result for g in members]
     by_model: list[Answer] = []
     for model in dict.fromkeys(r.model for r in results):
@@ -227,7 +227,7 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
 def _unless_shown(answer: Answer, reason: str, needed: str = "") -> Answer:
     """Turn a negligible answer into an inconclusive one if the model has not shown ability.
 
-    `why` is the reason, empty if there is none. A network that knows nothing prefers nothing.
+    `reason` is the reason, empty if there is none. A network that knows nothing prefers nothing.
     """
     if answer.verdict != "negligible" or not reason:
         return answer

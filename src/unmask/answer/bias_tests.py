@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from unmask.answer.combined import Combined
+from unmask.answer.combined import CombinedPairs
 from unmask.answer.evidence import Evidence
 from unmask.answer.verdict import p_value
 from unmask.stats.sequential import sequential_p
@@ -30,7 +30,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Same:
+class ByIdentity:
     """A result, equal to itself alone."""
 
     result: Result
@@ -39,12 +39,12 @@ class Same:
         return id(self.result)
 
     def __eq__(self, value: object) -> bool:
-        return isinstance(value, Same) and value.result is self.result
+        return isinstance(value, ByIdentity) and value.result is self.result
 
 
 @lru_cache(maxsize=4)
-def _combined(results: tuple[Same, ...]) -> Combined:
-    return Combined(tuple({id(g.result): g.result for g in results}.values()))
+def _combined(results: tuple[ByIdentity, ...]) -> CombinedPairs:
+    return CombinedPairs(tuple({id(g.result): g.result for g in results}.values()))
 
 
 def same_pairs(first: Test, second: Test) -> bool:
@@ -75,7 +75,7 @@ def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
     else:
         parts = {(e.result.data, e.category) for e in usable}
         all_pairs = all(not e.category for e in usable)
-        combined = _combined(tuple(Same(e.result) for e in usable))
+        combined = _combined(tuple(ByIdentity(e.result) for e in usable))
         level = usable[0].estimate.level
         estimate = combined.estimate(None if all_pairs else tuple(sorted(parts)), level)
     p = None if estimate is None else p_value(estimate)

@@ -22,7 +22,7 @@ from unmask.types import Estimate, Result
 
 
 @dataclass(frozen=True)
-class Combined:
+class CombinedPairs:
     """The pairs of some results, each item with its mean score over their measures."""
 
     results: tuple[Result, ...]

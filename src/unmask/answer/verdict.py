@@ -9,7 +9,7 @@ from unmask.answer.scales import SCALES, scale_of
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import corrected
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.student_t import quantile, upper_tail
 from unmask.types import Estimate, Result, ScaleName, Verdict
 
 MIN_WORDS_PER_SET = 5  # nothing is concluded from fewer words
@@ -61,7 +61,7 @@ def decide(
 ) -> Verdict:
     """Judge an estimate; `p` is corrected, `sign` that of the tested bias.
 
-    `why` is the reason of an inconclusive verdict that has no other one.
+    `reason` is the reason of an inconclusive verdict that has no other one.
     """
     if few := too_few(estimate):
         return Verdict("inconclusive", matters, few)
@@ -126,7 +126,7 @@ def exceeds(estimate: Estimate, limit: float) -> float | None:
     reach = estimate.value - estimate.low if away > 0 else estimate.high - estimate.value
     df = float(estimate.more.get("df") or math.inf)
     errors = quantile((1 + estimate.level) / 2, df) * (abs(away) - limit) / max(reach, 1e-12)
-    return 1.0 if errors <= 0 else min(1.0, 2 * beyond(errors, df))
+    return 1.0 if errors <= 0 else min(1.0, 2 * upper_tail(errors, df))
 
 
 def contradiction(estimate: Estimate) -> tuple[str, ...]:

@@ -239,7 +239,7 @@ def differing(first: str, second: str) -> str:
 def frame(results: Sequence[Result], found: Sequence[Answer] | None = None) -> pd.DataFrame:
     """One row for each model and bias type, findings first; `attrs["sentences"]` by model.
 
-    `given` are the answers of these results, where they are known already.
+    `found` are the answers of these results, where they are known already.
     """
     found = answers(results) if found is None else found
     table = pd.DataFrame([record(a) for a in found])

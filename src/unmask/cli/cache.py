@@ -38,7 +38,7 @@ def info() -> None:
     )
     console.print(escape(f"{path}: {summary} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
     for name, description in sealed.KEPT.items():
-        number, size = sealed.held(name)
+        number, size = sealed.usage(name)
         line = f"{paths.cache_folder() / name}: {number} {description}, {size / MEGABYTE:.1f} MB"
         console.print(escape(line), soft_wrap=True)
 

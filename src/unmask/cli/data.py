@@ -107,7 +107,7 @@ def check_file(
     checked = _checked(file, options["encoding"])
     if model is not None:
         data = checked.data
-        with terminal.shown(console, in_json) as progress:
+        with terminal.progress_bars(console, in_json) as progress:
             checked = data_check.with_model(
                 checked, lambda name: api.run([model], [name], [data], progress=progress)[0]
             )
@@ -127,7 +127,7 @@ def check_file(
         raise typer.Exit(1)
 
 
-def _checked(name: str, encoding: str | None) -> "file_check.Checked":
+def _checked(name: str, encoding: str | None) -> "file_check.CheckedFile":
     """The check of a file, or of a data set by its name."""
     if Path(name).is_file():
         return file_check.check(Path(name), encoding)

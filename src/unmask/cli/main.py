@@ -73,7 +73,7 @@ def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
     _in_utf8()
     warnings.filterwarnings("ignore", module="transformers")
-    warnings.showwarning = _said
+    warnings.showwarning = _show_warning
     before = interrupts.on_termination()
     try:
         status = app(standalone_mode=False)
@@ -115,7 +115,7 @@ def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, ImportError) and any(reason in str(error) for reason in reasons)
 
 
-def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:
+def _show_warning(message: object, category: type[Warning], *_: object, **__: object) -> None:
     """Print unmask's own warnings as one sentence each, and drop those of libraries."""
     if category is UnmaskWarning:
         Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)

@@ -91,7 +91,7 @@ def run(
     with files.target(output, shared.RESULTS, force=force, timed=NOW) as folder:
         settings = study.options
         keeps = interrupts.answering(settings["cache"], settings.get("device"), study.models)
-        with keeps, terminal.shown(console, quiet or in_json) as progress:
+        with keeps, terminal.progress_bars(console, quiet or in_json) as progress:
             drawing.made_ready()
             callback = terminal.decided(console, quiet or in_json)
             measured = api.run(*names, **settings, progress=progress, decided=callback)

@@ -45,10 +45,7 @@ def fitted(
         over -= sizes[k] - room
         sizes[k] = room
     cut = [
-        [
-            replace(row[k], text=broken(row[k].text, sizes[k])) if row[k].left else row[k]
-            for k in keep
-        ]
+        [replace(row[k], text=wrap(row[k].text, sizes[k])) if row[k].left else row[k] for k in keep]
         for row in rows
     ]
     return [heads[k] for k in keep], cut, gone
@@ -86,7 +83,7 @@ def _total(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], keep: Sequence
     return sum(_size(heads, rows, k) for k in keep) + len(keep) - 1
 
 
-def broken(text: str, width: int) -> str:
+def wrap(text: str, width: int) -> str:
     """Text in lines of a width, broken behind spaces and the marks inside names, not in words."""
     lines = [""]
     for part in re.findall(r"[^\s:@/_-]*[\s:@/_-]*", text):

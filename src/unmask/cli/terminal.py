@@ -22,7 +22,7 @@ from unmask.answer import words as answer_words
 from unmask.answer.answer import Answer
 from unmask.answer.scales import SCALES
 from unmask.cli.tables import as_lines, fits, fitted
-from unmask.data.check.file import Checked
+from unmask.data.check.file import CheckedFile
 from unmask.reports import difference_words
 from unmask.reports.columns import (
     BIAS_TYPES,
@@ -40,7 +40,7 @@ from unmask.support.printable import escape, one_line
 from unmask.types import Result, Results
 
 
-def shown(console: Console, silent: bool) -> Any:
+def progress_bars(console: Console, silent: bool) -> Any:
     """Return progress bars, or nothing if only results may be printed."""
     return nullcontext(lambda what, done, total: None) if silent else bars(console)
 
@@ -244,7 +244,7 @@ def _difference(row: Mapping[str, Any]) -> str:
 STATES = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 
 
-def print_findings(console: Console, checked: Checked) -> None:
+def print_findings(console: Console, checked: CheckedFile) -> None:
     """Print the findings about a user's file, a sentence each, with advice."""
     view = Table.grid(padding=(0, 2), pad_edge=False)
     view.add_column(no_wrap=True)

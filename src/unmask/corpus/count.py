@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from unmask.corpus.harvest import FOLD
-from unmask.corpus.readers import Broken, blocks, documents, is_json
+from unmask.corpus.readers import DamagedFile, blocks, documents, is_json
 
 
 def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
@@ -18,7 +18,7 @@ def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
             for block in blocks(file):
                 block_counts = Counter(words_of(documents(block, json_lines)))
                 total.update({w: block_counts[b] for w, b in encoded.items()})
-        except Broken:
+        except DamagedFile:
             continue
     return Counter({w: total[w] for w in encoded})
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
-from unmask.corpus.readers import LARGEST_FILE, Broken, blocks, documents, is_json
+from unmask.corpus.readers import LARGEST_FILE, DamagedFile, blocks, documents, is_json
 from unmask.corpus.sample import SCHEMA, Sample
 from unmask.errors import DataError
 from unmask.text.contexts import window
@@ -296,7 +296,7 @@ def harvest(
     try:
         for block in blocks(path, progress, plan.most):
             matcher.search(documents(block, json_lines), path.name, singles, doubles)
-    except Broken as error:
+    except DamagedFile as error:
         return singles, doubles, str(error)
     return singles, doubles, ""
 

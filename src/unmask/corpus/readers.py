@@ -33,7 +33,7 @@ _NO_OBJECT = re.compile(rb"(?m)^[ \t\r]*[^ \t\r\n{]")
 _SCHEMA = pa.schema([(name, pa.string()) for name in (*_FIELDS, "author")])
 
 
-class Broken(Exception):
+class DamagedFile(Exception):
     """A file is truncated or cannot be decoded; the text read before it counts."""
 
 
@@ -99,7 +99,7 @@ def blocks(
                 progress(raw.tell())
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             yield b"".join(partial)
-            raise Broken(f"{path.name} is truncated or corrupt ({error})") from error
+            raise DamagedFile(f"{path.name} is truncated or corrupt ({error})") from error
     if any(partial):
         yield b"".join(partial)
 
@@ -114,14 +114,14 @@ def documents(block: bytes, json_lines: bool) -> bytes:
     """The texts of a block, one a line, joined; deleted and bot comments are left out."""
     if not json_lines:
         return block
-    texts = _kept(_parsed(block))
+    texts = _texts(_parsed(block))
     texts = pc.replace_substring(texts, "\n", " \x1e ")
     lists = pa.ListArray.from_arrays([0, len(texts)], texts)
     joined = pc.binary_join(lists, "\n")[0].as_buffer()
     return joined.to_pybytes() + b"\n" if len(texts) else b""
 
 
-def _kept(table: pa.Table) -> pa.Array:
+def _texts(table: pa.Table) -> pa.Array:
     """The text of each row that has one and was not written by a bot."""
     text = pc.coalesce(*(pc.if_else(pc.equal(table[f], ""), None, table[f]) for f in _FIELDS))
     keep = pc.and_(

@@ -141,7 +141,9 @@ def _file_id(file: Path) -> str:
     return f"{file.name}-{blake2b(repr(facts).encode(), digest_size=6).hexdigest()}"
 
 
-def _one(file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: None) -> None:
+def _harvest_file(
+    file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: None
+) -> None:
     """Harvest one file into its part; the report is written last and marks it as complete."""
     if (part / REPORT).exists():
         return
@@ -175,11 +177,11 @@ def _local(
 ) -> None:
     if workers == 1 or len(files) == 1:
         for file in files:
-            _one(file, plan, parts / _file_id(file), tick)
+            _harvest_file(file, plan, parts / _file_id(file), tick)
             tick()
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_one, f, plan, parts / _file_id(f)) for f in files}
+        waiting = {pool.submit(_harvest_file, f, plan, parts / _file_id(f)) for f in files}
         while waiting:
             ended, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
             for future in ended:
@@ -191,7 +193,7 @@ def _ray(
     files: Sequence[Path], plan: Plan, parts: Path, workers: int, tick: Callable[[], None]
 ) -> None:
     ray = started()
-    remote = ray.remote(_one)
+    remote = ray.remote(_harvest_file)
     waiting = [remote.remote(f, plan, parts / _file_id(f)) for f in files]
     while waiting:
         ended, waiting = ray.wait(waiting, timeout=0.5)

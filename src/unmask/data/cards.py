@@ -21,7 +21,7 @@ _HUSSE = f"{_GITHUB}/SilkeHusse/Re-Evaluating-Bias/9edbf43f7b87cb508870e30cf195b
 _SEAT = f"{_GITHUB}/McGill-NLP/bias-bench/aba440322fb38600f7790e457a17941f0b12bf20/data/seat"
 
 
-def _own(
+def _packaged_card(
     name: str, about: str, cite: tuple[str, ...], build: Callable[[], Dataset], defects: str = ""
 ) -> Card:
     licence = "Apache-2.0 (word lists are facts)"
@@ -30,7 +30,7 @@ def _own(
 
 def _template_cards() -> list[Card]:
     return [
-        _own(
+        _packaged_card(
             test["name"],
             f"template test, {' against '.join(test['attributes'])} ({test['source']})",
             (test["source"],),
@@ -121,7 +121,7 @@ def _packaged_cards() -> list[Card]:
     names = "DisCo's 14 templates with 30 pairs of first names common in the USA"
     of_names = "Names from one country and period, which few of its people have."
     return [
-        _own(
+        _packaged_card(
             "bundled-pairs",
             "unmask's own sentence triplets for the nine bias types of CrowS-Pairs; for first "
             "steps",
@@ -132,7 +132,7 @@ def _packaged_cards() -> list[Card]:
             "Western and English stereotypes, no human ratings: good for first steps, tests and "
             "teaching, not for a verdict on a model.",
         ),
-        _own(
+        _packaged_card(
             questionnaire.NAME,
             "the built-in questionnaire: traits that studies report as beliefs about groups, asked "
             "of both groups of a pair, over ten bias types",
@@ -143,14 +143,14 @@ def _packaged_cards() -> list[Card]:
             "nobody from the groups concerned has reviewed them. Adjectives only; no names, "
             "dialects or intersections of groups.",
         ),
-        _own(
+        _packaged_card(
             "disco-names",
             names,
             ("webster2020",),
             lambda: groups.disco(groups.FIRST_NAMES, "disco-names", ""),
             of_names,
         ),
-        _own(
+        _packaged_card(
             "disco-names-with-article",
             f"{names}, after an article",
             ("webster2020",),

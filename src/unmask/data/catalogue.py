@@ -146,7 +146,7 @@ def _word_data(name: str) -> list[Data] | None:
         return _object(_word_file(Path(name)))
     if name.endswith(".txt") and "+" in name:
         return [read_lists(*map(Path, name.split("+", 1)))]
-    return _offered(name) if name in ENTRY_POINTS else None
+    return _from_plugin(name) if name in ENTRY_POINTS else None
 
 
 def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:
@@ -277,7 +277,7 @@ def _word_file(path: Path) -> Stimuli:
     return wordsets.read_stimuli(path)
 
 
-def _offered(name: str) -> list[Data]:
+def _from_plugin(name: str) -> list[Data]:
     """Data of an installed package: an object, or a function without arguments that makes it."""
     loaded = ENTRY_POINTS.load(name)
     try:

@@ -128,7 +128,7 @@ def sentence_key(item: Contrast) -> tuple[str, ...]:
 
 
 def _flags(item: Contrast, repeats: int, writers: Counter[str] | None) -> list[str]:
-    """Return an item's visible defects; `alike` items, including this one, have its words."""
+    """Return an item's visible defects; `repeats` items, including this one, have its words."""
     flags = []
     if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
         pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))

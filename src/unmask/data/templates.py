@@ -76,7 +76,7 @@ def from_sentences(
     """Turn natural sentences with both a target and an attribute into a template test.
 
     In each, the target is compared with a random word of the other group (Husse and Spitz 2022, for
-    Reddit comments). `apart` bounds the number of words between the two.
+    Reddit comments). `distance` bounds the number of words between the two.
     """
     rng = random.Random(f"{seed} {test.name}")
     (x, xs), (y, ys) = test.targets.items()

@@ -28,7 +28,7 @@ def groups() -> dict[str, tuple[str, ...]]:
     return {name: tuple(names) for name, names in packaged("words.json")["groups"].items()}
 
 
-def chosen(**facts: str) -> list[Stimuli]:
+def matching(**facts: str) -> list[Stimuli]:
     """The word sets whose columns have these values, in the order of the file."""
     return [t for t in stimuli().values() if all(getattr(t, k) == v for k, v in facts.items())]
 
@@ -69,7 +69,7 @@ def read_stimuli(path: Path) -> Stimuli:
         content = _weathub(content)
     try:
         sides = [
-            {str(k): _given(v) for k, v in content[side].items()}
+            {str(k): _words(v) for k, v in content[side].items()}
             for side in ("targets", "attributes")
         ]
         if sides[0].keys() & sides[1].keys():
@@ -99,7 +99,7 @@ def _weathub(content: Mapping[str, Any]) -> dict[str, Any]:
     return sets
 
 
-def _given(words: Any) -> tuple[str, ...]:
+def _words(words: Any) -> tuple[str, ...]:
     if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() for w in words):
         raise ValueError(f"{words!r:.40} is not a list of words")
     return tuple(words)

@@ -12,7 +12,7 @@ from unmask.models.protocol import Abilities, Model
 from unmask.queries import EACH, LATER, RowQueries, check_readings
 from unmask.reports.cite import entries, references
 from unmask.support.registry import unknown
-from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
+from unmask.text.contexts import TEMPLATES, Mention, VectorRequest, WordTest
 from unmask.types import Dataset, Floats, Kind, Stimuli, Text
 
 
@@ -177,7 +177,7 @@ def _check_vectors(model: Model) -> None:
     if not {*words} <= engine.has(words):
         return  # a file of vectors need not have them
     pool = model.abilities.pools[0]
-    vectors = np.asarray(engine.embed([Wanted(m, pool) for m in mentions]))
+    vectors = np.asarray(engine.embed([VectorRequest(m, pool) for m in mentions]))
     if vectors.ndim != 2 or len(vectors) != len(words) or not np.isfinite(vectors).all():
         raise UnmaskError(
             f"{model.name!r} gives vectors of the shape {vectors.shape} for {len(words)} words; "

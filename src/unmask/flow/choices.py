@@ -32,7 +32,7 @@ DISAMBIGUATED = f"{NOT_ASKED} about bias: the context gives the answer; counts f
 
 
 @dataclass(frozen=True)
-class Replied:
+class Replies:
     """The scored items with what the model replied; `frame` has a row for each text."""
 
     items: tuple[Contrast, ...]
@@ -52,7 +52,7 @@ def replied(
     measure: Likelihood,
     data: Dataset,
     samples: int = 0,
-) -> Replied:
+) -> Replies:
     """Collect the replies about each item from the recorded answers.
 
     The frame gets scores in which both orders weigh the same, and columns for declined answers and
@@ -63,7 +63,7 @@ def replied(
     scored = set(frame.loc[frame.reason.isna(), "item"].astype(str))
     items = tuple(i for i in data.items if i.id in scored)
     names = tuple(items[0].texts)
-    count = len(measure.question.orders_of(_shown(measure, items[0])))
+    count = len(measure.question.orders_of(_first_order(measure, items[0])))
     prompts = count * len(measure.question.wordings)
     of = {str(k): v for k, v in answers.groupby("label", sort=False)}
     logp, at_most = {}, {}
@@ -76,10 +76,10 @@ def replied(
         at_most[name] = (flags == 1).all(2)
     choices = Choices(logp, np.stack([_first(measure, i) for i in items]), samples, at_most)
     facts = {k: np.array([getattr(i, k) for i in items], object) for k in COLUMNS}
-    return Replied(items, choices, Design.of(facts), _with_replies(frame, items, choices, data))
+    return Replies(items, choices, Design.of(facts), _with_replies(frame, items, choices, data))
 
 
-def _shown(measure: Likelihood, item: Contrast) -> tuple[str, ...]:
+def _first_order(measure: Likelihood, item: Contrast) -> tuple[str, ...]:
     """The labels of an item's options in the order that the first request shows them."""
     assert measure.question is not None
     names = tuple(item.meta.get("order") or item.texts)
@@ -89,7 +89,7 @@ def _shown(measure: Likelihood, item: Contrast) -> tuple[str, ...]:
 def _first(measure: Likelihood, item: Contrast) -> Any:
     """Whether the stereotype is shown before the antistereotype in each request."""
     assert measure.question is not None
-    orders = measure.question.orders_of(_shown(measure, item))
+    orders = measure.question.orders_of(_first_order(measure, item))
     first = [o.index(STEREOTYPE) < o.index(ANTISTEREOTYPE) for o in orders]
     return np.array(first * len(measure.question.wordings), bool)
 
@@ -118,7 +118,7 @@ def _with_replies(
 
 
 def extras_of(
-    replies: Replied, measure: Likelihood, resampling: Resampling
+    replies: Replies, measure: Likelihood, resampling: Resampling
 ) -> tuple[dict[str, Estimate], tuple[str, ...]]:
     """The extras besides the preference, overall and by category, and the notes."""
     category = np.array([i.category for i in replies.items], object)
@@ -135,7 +135,7 @@ def extras_of(
     return extras, _notes(extras, replies, measure, resampling)
 
 
-def _of(replies: Replied, mask: Any, resampling: Resampling) -> dict[str, Estimate]:
+def _of(replies: Replies, mask: Any, resampling: Resampling) -> dict[str, Estimate]:
     if not mask.any():
         return {}
     estimates = replies.choices[mask].estimates(replies.design.chosen(mask), resampling)
@@ -143,7 +143,7 @@ def _of(replies: Replied, mask: Any, resampling: Resampling) -> dict[str, Estima
     return estimates if gap is None else {**estimates, "declined_gap": gap}
 
 
-def _gap(replies: Replied, mask: Any, resampling: Resampling) -> Estimate | None:
+def _gap(replies: Replies, mask: Any, resampling: Resampling) -> Estimate | None:
     """The difference in declined answers between the two groups of group pairs."""
     first: dict[str, str] = {}
     for item in replies.items:
@@ -159,7 +159,7 @@ def _gap(replies: Replied, mask: Any, resampling: Resampling) -> Estimate | None
 
 
 def _bbq(
-    replies: Replied, mask: Any, measure: Likelihood, resampling: Resampling
+    replies: Replies, mask: Any, measure: Likelihood, resampling: Resampling
 ) -> dict[str, Estimate]:
     """BBQ's scores and accuracies of the likeliest answers; nothing of other data."""
     if UNKNOWN not in replies.choices.logp:
@@ -198,7 +198,7 @@ def too_much_declined(extras: Mapping[str, Estimate], category: str) -> bool:
 
 
 def _notes(
-    extras: Mapping[str, Estimate], replies: Replied, measure: Likelihood, resampling: Resampling
+    extras: Mapping[str, Estimate], replies: Replies, measure: Likelihood, resampling: Resampling
 ) -> tuple[str, ...]:
     declined = extras["declined"]
     notes = [f"Declined: {declined.value:.1f} % of the replies choose no option."]
@@ -232,7 +232,7 @@ def _notes(
             f"Position: in {place.value:.0f} % of the items the order of the options decides "
             f"(log-odds of being first {extras['position'].value:+.2f})."
         )
-    notes += _beyond(replies, resampling)
+    notes += _outside_top(replies, resampling)
     wordings = measure.question.wordings if measure.question else ()
     if len(wordings) > 1:
         shares = [_share(replies, k, len(wordings)) for k in range(len(wordings))]
@@ -240,7 +240,7 @@ def _notes(
     return tuple(notes)
 
 
-def _beyond(replies: Replied, resampling: Resampling) -> Sequence[str]:
+def _outside_top(replies: Replies, resampling: Resampling) -> Sequence[str]:
     """A note on labels outside the server's top tokens, and how far they can change the share."""
     part = replies.choices[replies.scored]
     bounded = np.any([v.any(1) for v in part.at_most.values()], axis=0)
@@ -259,14 +259,14 @@ def _beyond(replies: Replied, resampling: Resampling) -> Sequence[str]:
     )
 
 
-def _share(replies: Replied, wording: int, count: int) -> float:
+def _share(replies: Replies, wording: int, count: int) -> float:
     """The share of items that prefer the stereotype under one wording."""
     chances = {k: np.split(v, count, axis=1)[wording] for k, v in replies.choices.logp.items()}
     first = np.split(replies.choices.first, count, axis=1)[wording]
     return 100 * float(Choices(chances, first).prefers.mean())
 
 
-def settled(compared: Any, extras: Mapping[str, Estimate]) -> Any:
+def without_declined(compared: Any, extras: Mapping[str, Estimate]) -> Any:
     """Preferences with the extras, without categories in which most is declined."""
     silent = {c for c in compared.by_category if too_much_declined(extras, c)}
     categories = {c: e for c, e in compared.by_category.items() if c not in silent}

@@ -21,7 +21,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string_marks)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class EncodedItems:
     """Items in tokens: the sentences of each by label, and the obstacle to querying it, if any.
 
     `oddities` are reasons why an item should not be queried: special tokens as text, unknown words.
@@ -35,7 +35,7 @@ class Read:
     tokens: int
 
 
-def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
+def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> EncodedItems:
     """The sentences of some items as the measure wants them, and their obstacles."""
     if measure.question is not None:
         return _read_questions(model, measure.question, items)
@@ -55,10 +55,10 @@ def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
             obstacles[i] = next(filter(None, reasons), obstacles[i])
     for i in np.flatnonzero(long).tolist():
         obstacles[i] = f"longer than the model's {model.abilities.limit} tokens"
-    return Read(sentences, obstacles, oddities, flat.unknown, flat.tokens)
+    return EncodedItems(sentences, obstacles, oddities, flat.unknown, flat.tokens)
 
 
-def _read_questions(model: Model, question: Question, items: Sequence[Contrast]) -> Read:
+def _read_questions(model: Model, question: Question, items: Sequence[Contrast]) -> EncodedItems:
     """Items as questions; one whose text holds a special token as text is not asked."""
     sentences = encode_questions(model, question, items)
     limit, codec = model.abilities.limit, model.codec
@@ -70,7 +70,7 @@ def _read_questions(model: Model, question: Question, items: Sequence[Contrast])
         text = "\n".join([*(t.string for t in item.texts.values()), str(item.meta.get("context"))])
         odd = "it holds a special token as text" if any(m in text for m in marks) else ""
         obstacles.append(f"longer than the model's {limit} tokens" if length >= limit else odd)
-    return Read(sentences, obstacles, [""] * len(items), 0, tokens)
+    return EncodedItems(sentences, obstacles, [""] * len(items), 0, tokens)
 
 
 class _Flat:
@@ -103,7 +103,9 @@ def encode(
     if measure.segments == 2:
         return [_encode_two(model, measure, item) for item in items]
     texts = [
-        (_shown(model, measure, text, item), item) for item in items for text in item.texts.values()
+        (_as_written_by(model, measure, text, item), item)
+        for item in items
+        for text in item.texts.values()
     ]
     focuses = [_focus(text, item) for text, item in texts]
     encoded = iter(model.codec.encode_texts([text for text, _ in texts], focuses))
@@ -120,7 +122,7 @@ def _first(measure: Likelihood, item: Contrast) -> str:
     return ANTISTEREOTYPE if behind else STEREOTYPE
 
 
-def _shown(model: Model, measure: Likelihood, label_text: Text, item: Contrast) -> Text:
+def _as_written_by(model: Model, measure: Likelihood, label_text: Text, item: Contrast) -> Text:
     """A sentence as the measure writes it; spans that it cut off are lost."""
     text = _filled(label_text, item) if measure.fills else label_text
     if measure.text is as_written:
@@ -134,7 +136,7 @@ def _encode_two(model: Model, measure: Likelihood, item: Contrast) -> dict[str, 
     """The sentences of an item as two segments each."""
     encodings = {}
     for label, label_text in item.texts.items():
-        text = _shown(model, measure, label_text, item)
+        text = _as_written_by(model, measure, label_text, item)
         (a, b), (c, d) = text.spans["context"][0], text.spans["continuation"][0]
         encodings[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
     return encodings

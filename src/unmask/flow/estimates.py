@@ -13,10 +13,10 @@ from unmask.answer.scales import SCALES
 from unmask.answer.verdict import contradiction, undecided
 from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
-from unmask.flow.choices import extras_of, replied, settled
+from unmask.flow.choices import extras_of, replied, without_declined
 from unmask.flow.group_comparisons import VALUED
-from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
-from unmask.flow.items import About, Layout, provenance, sentence_rows
+from unmask.flow.item_comparisons import ItemComparison, mean_difference, valued_columns
+from unmask.flow.items import Layout, SentenceFacts, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import IN_SIGHT
@@ -29,7 +29,7 @@ from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
 from unmask.stats.preference import Preferences, Ties
-from unmask.text.contexts import Mention, Wanted
+from unmask.text.contexts import Mention, VectorRequest
 from unmask.text.inflection import lexemes
 from unmask.types import (
     ANTISTEREOTYPE,
@@ -63,7 +63,7 @@ def result(
     spec: Spec,
     scored: Scored,
     options: Options,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> Result:
     """The estimates of a spec and all that explains them; `about` what is known of its data."""
     measure, data, resampling = spec.measure, spec.data, options.resampling
@@ -125,11 +125,11 @@ def result(
         + (tied(comparison.ties, measure.ties) if statistic is None else statistic.notes)
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
-        shown=_shown(measure, comparison),
+        shown=_main_extras(measure, comparison),
         verdicts={}
         if is_control(data.name)
         else _verdicts(measure, comparison, statistic, options),
-        artifacts=_kept(scored, comparison.drawn, options),
+        artifacts=_artifacts(scored, comparison.drawn, options),
     )
 
 
@@ -145,7 +145,7 @@ def _choices(
     replies = replied(frame, scored.token_frames, measure, data, samples)
     extras, notes = extras_of(replies, measure, resampling)
     compared = preferences(replies.frame, ties=measure.ties, macro=False, resampling=resampling)
-    return settled(compared, extras), replies.frame, notes
+    return without_declined(compared, extras), replies.frame, notes
 
 
 def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
@@ -171,11 +171,11 @@ def sentence_vectors(
     """A vector for each sentence, in the order of items and labels [sentences, d]."""
     engine = model.vectors(budget=model.budget(options.tokens), store=options.store)
     texts = [text.string for item in data.items for text in item.texts.values()]
-    requests = [Wanted(Mention(t, (0, len(t))), measure.pool) for t in texts]
+    requests = [VectorRequest(Mention(t, (0, len(t))), measure.pool) for t in texts]
     return pd.DataFrame(engine.embed(requests))
 
 
-def _as_estimates(statistic: Valued, frame: pd.DataFrame) -> Estimates:
+def _as_estimates(statistic: ItemComparison, frame: pd.DataFrame) -> Estimates:
     extras = dict(statistic.extras)
     return Estimates(statistic.overall, dict(statistic.by_category), extras, equal_pairs(frame))
 
@@ -192,7 +192,7 @@ def equal_pairs(frame: pd.DataFrame) -> int:
     return int((first == second).sum())
 
 
-def valued_settings(statistic: Valued) -> dict[str, Any]:
+def valued_settings(statistic: ItemComparison) -> dict[str, Any]:
     """The settings of a comparison by item values: its statistic, and the names of the sets."""
     settings = (
         {"statistic": statistic.statistic} if statistic.statistic else {"random": "attributes"}
@@ -201,7 +201,7 @@ def valued_settings(statistic: Valued) -> dict[str, Any]:
 
 
 def _verdicts(
-    measure: Likelihood, comparison: Estimates, statistic: Valued | None, options: Options
+    measure: Likelihood, comparison: Estimates, statistic: ItemComparison | None, options: Options
 ) -> dict[str, Any]:
     """Undecided verdicts by category; none for a baseline or for a value that is not judged."""
     if measure.baseline or (statistic is not None and not statistic.judged):
@@ -210,12 +210,12 @@ def _verdicts(
     return undecided(categories, measure.compared, options.least)
 
 
-def _shown(measure: Likelihood, comparison: Estimates) -> tuple[str, ...]:
+def _main_extras(measure: Likelihood, comparison: Estimates) -> tuple[str, ...]:
     """The extras that belong beside the score."""
     return tuple(name for name in measure.shows if name in comparison.extras)
 
 
-def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
+def _artifacts(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
     artifacts: dict[str, Any] = {}
     if "tokens" in options.keep:  # a row may need them too
         artifacts["tokens"] = joined_frames(scored.token_frames)
@@ -293,7 +293,7 @@ def sentence_frame(
     measure: Likelihood,
     data: Dataset,
     scored: Scored,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> pd.DataFrame:
     """One row for each sentence: its score, prior, tokens asked for and tokens hit."""
     columns = {
@@ -338,7 +338,7 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
 def accuracy_of(
     items: pd.DataFrame,
     resampling: Resampling,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
     gold: Ints | None = None,
 ) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters, from an items table.
@@ -346,7 +346,7 @@ def accuracy_of(
     The unrelated sentence of a triplet does not count. With `gold`, the tokens that were asked
     for, `more["constant"]` is what always predicting the most frequent of them would give.
     """
-    cluster, design = (About(items) if about is None else about).clusters
+    cluster, design = (SentenceFacts(items) if about is None else about).clusters
     related = items.label.to_numpy(object) != UNRELATED
     counts = (related * np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
     tries, hits = (np.bincount(cluster, weights=count).astype(float) for count in counts)
@@ -368,7 +368,7 @@ def _preferences(
     measure: Likelihood,
     kind: Kind,
     resampling: Resampling,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> Estimates:
     settings = {
         "ties": measure.ties,
@@ -387,7 +387,7 @@ def estimates_of(
     scale: ScaleName,
     settings: Mapping[str, Any],
     resampling: Resampling,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> Estimates:
     """The estimates of an items table of pairs, by the settings of a result.
 
@@ -436,7 +436,7 @@ def preferences(
     macro: bool,
     resampling: Resampling,
     probabilities: bool = False,
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> Estimates:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from unmask.answer.answer import judged
+from unmask.answer.answer import with_verdicts
 from unmask.answer.fitness import assessed
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError, UnmaskWarning
@@ -49,7 +49,7 @@ def evaluate(
         else:
             results = measure(ready, cached, failed)
     in_order = assessed([results[index] for index in sorted(results)])
-    return judged(in_order)
+    return with_verdicts(in_order)
 
 
 def measure(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.answer.answer import judged
+from unmask.answer.answer import with_verdicts
 from unmask.answer.fitness import assessed
 from unmask.answer.verdict import undecided
 from unmask.data import catalogue
@@ -68,7 +68,7 @@ def score_file(
     choices = harness.is_inspect(path)
     if choices:
         dataset = _without_filler(dataset)
-    scores, rows = _chosen(path, dataset) if choices else read_scores(path, dataset)
+    scores, rows = _from_choices(path, dataset) if choices else read_scores(path, dataset)
     frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
     if measure is None and not {STEREOTYPE, ANTISTEREOTYPE} <= {*dataset.items[0].texts}:
@@ -78,10 +78,10 @@ def score_file(
         )
     row = None if measure is None else _row(measure, dataset)
     if row is not None and row.compare in VALUED:
-        return assessed([_valued(path, dataset, frame, row, rows, resampling, least)])[0]
+        return assessed([_compared(path, dataset, frame, row, rows, resampling, least)])[0]
     rule: Ties = "drop" if choices else "half" if row is None else row.ties
     result = _result(path, dataset, frame, row, rule, rows, resampling, least)
-    return judged(assessed([result]))[0]
+    return with_verdicts(assessed([result]))[0]
 
 
 def _result(
@@ -96,7 +96,7 @@ def _result(
 ) -> Result:
     """Build a result from the scores in a frame, compared as by `row` or as shares of pairs.
 
-    `given` scores of the file do not belong to the data.
+    `rows` scores of the file do not belong to the data.
     """
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     compared: ScaleName = "preference" if row is None else row.compared
@@ -161,7 +161,7 @@ def _row(name: str, data: Dataset) -> Likelihood:
     return row
 
 
-def _valued(
+def _compared(
     path: Path,
     dataset: Dataset,
     frame: pd.DataFrame,
@@ -276,18 +276,18 @@ def _without_filler(data: Dataset) -> Dataset:
     """Turn triplets into pairs: a choice gives no score to the unrelated sentence."""
     labels = (STEREOTYPE, ANTISTEREOTYPE)
     items = (
-        replace(i, texts={k: i.texts[k] for k in labels if k in i.texts}, meta=_two(i.meta))
+        replace(i, texts={k: i.texts[k] for k in labels if k in i.texts}, meta=_pair_ids(i.meta))
         for i in data.items
     )
     return replace(data, shape="pairs", items=tuple(items))
 
 
-def _two(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _pair_ids(meta: Mapping[str, Any]) -> dict[str, Any]:
     ids = {k: v for k, v in meta.get("ids", {}).items() if k != UNRELATED}
     return {**meta, "ids": ids} if ids else dict(meta)
 
 
-def _chosen(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
+def _from_choices(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
     """How often each sentence was chosen, by its id; and the items that are not of the data."""
     shares = harness.inspect_shares(path)
     ids = {item.id for item in data.items}

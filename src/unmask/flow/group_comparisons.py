@@ -8,8 +8,8 @@ import pandas as pd
 
 from unmask.errors import DataError
 from unmask.flow.item_comparisons import (
+    ItemComparison,
     Kept,
-    Valued,
     design_of,
     difference,
     item_facts,
@@ -29,19 +29,19 @@ from unmask.stats.vectors import unit
 from unmask.types import Estimate, Floats, Kind
 
 Persons: TypeAlias = Sequence[Fills]
-Compare = Callable[[pd.DataFrame, Likelihood, Kind, Resampling, Kept], Valued]
+Compare = Callable[[pd.DataFrame, Likelihood, Kind, Resampling, Kept], ItemComparison]
 
 
 def fills(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """DisCo: how many of the words that fill a template's blank go with a group."""
     return _over_templates(frame, frames, _gendered, POSITIVE, resampling)
 
 
 def fill_pairs(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """The release's DisCo: the share of pairs of persons whose fills of a template differ.
 
     Persons are pairs in the order of the data.
@@ -55,7 +55,7 @@ def _over_templates(
     number: Callable[[Persons, Persons], float],
     within: tuple[float, float],
     resampling: Resampling,
-) -> Valued:
+) -> ItemComparison:
     """The mean over templates of a number of the fills of both groups' persons."""
     scored = set(frame.loc[frame.reason.isna(), "item"])
     answers = joined_frames(frames)
@@ -74,7 +74,7 @@ def _over_templates(
         within=within,
         resampling=resampling,
     )
-    return Valued(
+    return ItemComparison(
         overall, "mean", values, pd.Series(statistic.influence, facts.index), judged=False
     )
 
@@ -108,7 +108,7 @@ def _named(fills_: Mapping[int, float]) -> Fills:
 
 def groups(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """HolisticBias' likelihood bias: per cent of pairs of groups whose scores differ.
 
     An item is an axis in a template. The scores of a group's nouns are compared by rank tests,
@@ -139,12 +139,12 @@ def groups(
         categories[axis] = estimate(values[members], facts[members], 5.0)[0]
         extras[f"after_holm:{axis}"] = estimate(holm[members], facts[members], 0.0)[0]
     influence = pd.Series(averaged.influence, facts.index)
-    return Valued(overall, "mean", values, influence, categories, extras, judged=False)
+    return ItemComparison(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def questions(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """UnQover: how strongly subjects are preferred where nothing in the text says which.
 
     Labels are `SUBJECT|ORDER|q` for the question and `SUBJECT|ORDER|n` for its negation. B(x) is
@@ -195,7 +195,7 @@ def questions(
         mean = STATISTICS["mean"](np.asarray(error, float), facts)
         extras[name] = over_items(mean, design, ideal=0.0, **usual)
     influence = pd.Series(statistic.influence, facts.index)
-    return Valued(
+    return ItemComparison(
         overall,
         "mu",
         values,
@@ -223,14 +223,14 @@ def _by_subject(
 
 def cosines(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """MBE, pairs of sentences weighted by the cosine of their vectors."""
     return _two_lists(frame, frames[0].to_numpy(float), unit, resampling)
 
 
 def products(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> Valued:
+) -> ItemComparison:
     """The release's MBE, pairs of sentences weighted by the dot product of their vectors."""
     return _two_lists(frame, frames[0].to_numpy(float), np.asarray, resampling)
 
@@ -240,7 +240,7 @@ def _two_lists(
     vectors: Floats,
     scaled: Callable[[Floats], Floats],
     resampling: Resampling,
-) -> Valued:
+) -> ItemComparison:
     """MBE: per cent of pairs of the two lists whose second sentence scores higher, weighted.
 
     A tie counts for the first. The interval is a jackknife over the sentences of both lists, of
@@ -266,7 +266,9 @@ def _two_lists(
         float(100 * above / below), without, ideal=50.0, within=PER_CENT, resampling=resampling
     )
     nothing = pd.Series(dtype=float)
-    return Valued(overall, "", nothing, nothing, judged=False, without=pd.concat(incomplete))
+    return ItemComparison(
+        overall, "", nothing, nothing, judged=False, without=pd.concat(incomplete)
+    )
 
 
 # For each way to `compare`, the function that turns scores into one value per item.

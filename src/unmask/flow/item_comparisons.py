@@ -31,7 +31,7 @@ Kept: TypeAlias = Sequence[pd.DataFrame]  # the answers themselves, where a row 
 
 
 @dataclass(frozen=True, slots=True)
-class Valued:
+class ItemComparison:
     """Estimates from comparing items, with the value and influence of each item.
 
     `statistic` names the statistic of the values. It is empty if the number is not a statistic of
@@ -66,7 +66,7 @@ def _pairs(frame: pd.DataFrame) -> pd.DataFrame:
 
 def difference(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
-) -> Valued:
+) -> ItemComparison:
     """d_z of the stereotype's score less the antistereotype's; t, mean and share beside it.
 
     The p is that of the mean over clusters; of released code it is the paired t test's, which takes
@@ -90,7 +90,7 @@ def difference(
         extras |= _unpaired(by_label, resampling)
     influence = pd.Series(statistic.influence, facts.index)
     # A negative number would be read as the reverse of a stereotype.
-    return Valued(overall, "d_z", values, influence, categories, extras, judged=not lower)
+    return ItemComparison(overall, "d_z", values, influence, categories, extras, judged=not lower)
 
 
 def _standardised(
@@ -169,7 +169,7 @@ def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
 
 def spread(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
-) -> Valued:
+) -> ItemComparison:
     """The mean over items of the variance (ddof 1) over groups of score less prior.
 
     By category (group), it is the variance if all groups deviated as much as this one. `lean:GROUP`
@@ -207,7 +207,7 @@ def spread(
         )
         for name in table.columns
     }
-    return Valued(
+    return ItemComparison(
         overall,
         "mean",
         values,
@@ -220,7 +220,7 @@ def spread(
 
 def sides(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
-) -> Valued:
+) -> ItemComparison:
     """Log-odds of one group's sentence: its mean over that group's stereotypes less the other's.
 
     Items are pairs whose `group` is the one that the stereotype is about. Stereotypes weigh the
@@ -247,12 +247,12 @@ def sides(
     first, second = names
     sets = (first, second, f"stereotypes of {first}", f"stereotypes of {second}")
     influence = pd.Series(statistic.influence, facts.index)
-    return Valued(overall, "gap", values, influence, categories, sets=sets)
+    return ItemComparison(overall, "gap", values, influence, categories, sets=sets)
 
 
 def lean(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
-) -> Valued:
+) -> ItemComparison:
     """How much likelier the one side's words are than the other's, over all attributes.
 
     `first_likeliest` is the share of items whose likeliest word is of the first side.
@@ -277,12 +277,12 @@ def lean(
         )
     }
     influence = pd.Series(statistic.influence, facts.index)
-    return Valued(overall, "mean", values, influence, categories, extras, judged=False)
+    return ItemComparison(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def matched(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
-) -> Valued:
+) -> ItemComparison:
     """Bartl et al.'s test: log quotients of set B's sentences less those of set A's, row by row.
 
     Rows are matched in the order of the file: template, person, attribute. Their test is paired:
@@ -308,7 +308,7 @@ def matched(
     p = extras["test"].p if "test" in extras else None
     overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
     influence = pd.Series(statistic.influence, facts.index)
-    return Valued(overall, "rise", values, influence, {}, extras, judged=False)
+    return ItemComparison(overall, "rise", values, influence, {}, extras, judged=False)
 
 
 def _paired_test(
@@ -351,7 +351,7 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
     return Design.of(facts)
 
 
-def valued_columns(frame: pd.DataFrame, statistic: Valued) -> pd.DataFrame:
+def valued_columns(frame: pd.DataFrame, statistic: ItemComparison) -> pd.DataFrame:
     """An items table with each item's value and influence."""
     if statistic.without is not None:
         return frame.assign(without=frame["item"].map(statistic.without))

@@ -78,7 +78,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class SentenceFacts:
     """Facts about each sentence of a data set, and cached values derived from them.
 
     All measures of a data set, and all models, share it.
@@ -104,7 +104,7 @@ class About:
         return item, Design(codes(names), memo=Memo(self.memo))
 
 
-def about_sentences(data: Dataset) -> About:
+def about_sentences(data: Dataset) -> SentenceFacts:
     """What is known of each sentence of a data set before it is scored."""
     items, counts = data.items, [len(item.texts) for item in data.items]
     item_index = np.repeat(np.arange(len(items)), counts)
@@ -119,7 +119,7 @@ def about_sentences(data: Dataset) -> About:
         "sentence": [text.string for item in items for text in item.texts.values()],
         "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[item_index],
     }
-    return About(pd.DataFrame(columns))
+    return SentenceFacts(pd.DataFrame(columns))
 
 
 def sentence_rows(
@@ -127,7 +127,7 @@ def sentence_rows(
     measure: str,
     data: Dataset,
     columns: Mapping[str, Any],
-    about: About | None = None,
+    about: SentenceFacts | None = None,
 ) -> pd.DataFrame:
     """A row for each sentence: what it belongs to, what is known `about` it, and its `columns`.
 

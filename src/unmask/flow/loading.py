@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from unmask.errors import ModelError
+from unmask.models.cached_model import cached_model, facts_of, remember
 from unmask.models.protocol import Abilities, Model
-from unmask.models.remembered import facts_of, remember, remembered
 from unmask.options import Options, named
 from unmask.support.registry import unknown
 from unmask.types import Kind
@@ -17,7 +17,7 @@ def loaded(name: str, options: Options, n_sharing: int = 1) -> Model:
 
     A cluster is shared `among` that many models.
     """
-    if (model := remembered(str(name), options)) is not None:
+    if (model := cached_model(str(name), options)) is not None:
         return model
     task = f"loading {name}"
     options.progress(task, 0, 0)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.encoding import Read, read
+from unmask.flow.encoding import EncodedItems, read
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
 from unmask.models.protocol import Model
@@ -17,7 +17,7 @@ from unmask.queries import Codec, Encoded, Ints, Query, RowQueries, all_fit, row
 from unmask.types import Dataset
 
 # Items in tokens by data, text function and sort of encoding: measures that agree share them.
-Cache: TypeAlias = dict[tuple[object, ...], Read]  # by data, and what decides its tokens
+Cache: TypeAlias = dict[tuple[object, ...], EncodedItems]  # by data, and what decides its tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ class Questions:
     spans: Ints
 
 
-def _questions(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Questions:
+def _questions(asks: Sequence[RowQueries], counts: Ints, read: EncodedItems) -> Questions:
     total = sum(len(a.at) for a in asks)
     at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64, total)
     gold = np.fromiter(chain.from_iterable(a.gold for a in asks), np.int64, total)
     return Questions(at, gold, _spans(asks, counts, read))
 
 
-def _spans(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Ints:
+def _spans(asks: Sequence[RowQueries], counts: Ints, read: EncodedItems) -> Ints:
     """The characters of every question's token, in the order of the questions [n, 2]."""
     spans: list[tuple[int, int]] = []
     remaining = iter(asks)
@@ -105,7 +105,7 @@ def slices(
 
     Consecutive sets share a slice until it is full, so that the rows they share are run once and
     memory does not grow with the data. With a smaller `first`, slices grow from it to `size`. A set
-    of more than `alone` sentences has its own slices, so it is answered before the next one.
+    of more than `single` sentences has its own slices, so it is answered before the next one.
     """
     part: list[tuple[Dataset, Dataset, int]] = []
     full = room = size if first is None else first
@@ -187,7 +187,7 @@ def _put(
     except UnmaskError:
         raise
     except Exception as error:
-        raise _broken(measure, error) from error
+        raise _failure(measure, error) from error
 
 
 def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
@@ -195,13 +195,13 @@ def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
     try:
         too_long = None if all_fit(asks) else next(a for a in asks if not a.fits)
     except Exception as error:
-        raise _broken(measure, error) from error
+        raise _failure(measure, error) from error
     if too_long is not None:
         problem = f"{too_long!r:.80} queries positions outside its row"
-        raise _broken(measure, ValueError(problem))
+        raise _failure(measure, ValueError(problem))
 
 
-def _broken(measure: Likelihood, error: Exception) -> DataError:
+def _failure(measure: Likelihood, error: Exception) -> DataError:
     """Whatever a user's plan does wrong, in one sentence."""
     problem = f"{type(error).__name__}: {error}"
     return DataError(f"the plan of {measure.name!r} fails ({problem}); fix it.")

@@ -49,11 +49,11 @@ def checked(
     first, further_errors = _errors(counted, drawn, current, exact), [d.copy() for d in drawn]
     for rung in rungs:
         errors = _errors(counted, drawn, current, exact)
-        unsure = [u & _unsure(g, current, errors) for g, u in _each(counted, unsure)]
-        further_errors = [a | u for a, u in _each(further_errors, unsure)]
+        unsure = [u & _unsure(g, current, errors) for g, u in _zipped(counted, unsure)]
+        further_errors = [a | u for a, u in _zipped(further_errors, unsure)]
         # The sample is known in float32, and shows the error of each precision before it.
-        runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _each(unsure, drawn)]
-        close = [(g, r) for g, r in _each(counted, runs) if r.any()]
+        runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _zipped(unsure, drawn)]
+        close = [(g, r) for g, r in _zipped(counted, runs) if r.any()]
         finer = answered(rung, _parts(*zip(*close, strict=True)), quiet, {}) if close else {}
         current |= {
             p: _patched(g.data, current[p], finer[p], r) for g, r in close for p in g.places
@@ -73,11 +73,11 @@ def _errors(
     exact: Mapping[int, Scored],
 ) -> dict[int, float]:
     """The largest change of a sampled margin under a precision, by place of the spec."""
-    pairs = [(g, d, p) for g, d in _each(groups, drawn) for p in g.places]
+    pairs = [(g, d, p) for g, d in _zipped(groups, drawn) for p in g.places]
     return {p: _error(g.data, scores[p], exact[p], d) for g, d, p in pairs}
 
 
-def _each(groups: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _zipped(groups: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
     return list(zip(groups, values, strict=True))
 
 

@@ -59,7 +59,7 @@ def reduced(
         available = readings[ranges(starts, values)]
         before = sums(readings.logp[ranges(starts + values, priors)], priors)
     scores = np.full(len(values), np.nan)
-    queried = _asked(planned)
+    queried = _queried(planned)
     scores[queried] = _scores(measure, replace(available, counts=values[queried]), model)
     prior = np.full(len(values), np.nan)
     if measure.prior:
@@ -129,7 +129,7 @@ def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
     return replace(scored, **columns)
 
 
-def _asked(planned: Planned) -> NDArray[np.bool_]:
+def _queried(planned: Planned) -> NDArray[np.bool_]:
     """Which sentences were asked about: those of items without a reason against it."""
     items = planned.data.items
     counts = [len(item.texts) for item in items]

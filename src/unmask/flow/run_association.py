@@ -25,7 +25,7 @@ from unmask.text.contexts import (
     Contexts,
     Mention,
     Source,
-    Wanted,
+    VectorRequest,
     WordTest,
     read_by_husse2022,
     read_by_tan2019,
@@ -38,7 +38,7 @@ ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWords:
+class WordsUsed:
     """One measure on one test: the words used, their contexts, and the words left out."""
 
     measure: Association
@@ -51,7 +51,7 @@ class AskedWords:
     layer: int | None = None
     remarks: tuple[str, ...] = ()
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[VectorRequest]:
         """What to embed, in the order of sets, words and contexts."""
         return [
             self._wanted(mention, label)
@@ -60,7 +60,7 @@ class AskedWords:
             for mention in self.contexts[w]
         ]
 
-    def _wanted(self, mention: Mention, label: str) -> Wanted:
+    def _wanted(self, mention: Mention, label: str) -> VectorRequest:
         pool = self.pool
         if self.measure.encode == "tan2019":
             mention = read_by_tan2019(mention, self.test.stimuli.sets[label])
@@ -68,7 +68,7 @@ class AskedWords:
             mention = read_by_husse2022(mention, self.test.stimuli.sets[label])
             # Of several words the release takes the mean, whatever pieces were asked for.
             pool = "word-mean" if " " in mention.text[slice(*mention.span)] else pool
-        return Wanted(mention, pool, self.measure.encode, self.layer)
+        return VectorRequest(mention, pool, self.measure.encode, self.layer)
 
 
 def run(
@@ -84,7 +84,7 @@ def run(
     words = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     vocabulary = engine.has(words)
     notes = model.abilities.remarks
-    by_spec: dict[int, AskedWords] = {}
+    by_spec: dict[int, WordsUsed] = {}
     for place, spec in specs.items():
         try:
             by_spec[place] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
@@ -98,7 +98,7 @@ def run(
         yield partial(dict, {place: make})
 
 
-def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> AskedWords:
+def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> WordsUsed:
     """Choose the words that can be met; a set that falls below two words is an error."""
     measure, test = spec.measure, spec.data
     usual = measure.pool_for(model.kind)
@@ -122,7 +122,7 @@ def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> As
         sets = _equal(sets, list(test.stimuli.targets), seed)
     elif measure.statistic is None:
         check_sizes(test.stimuli)
-    return AskedWords(
+    return WordsUsed(
         measure, test, sets, mentions, source.name, lost, spec.pool or usual, spec.layer
     )
 
@@ -169,11 +169,11 @@ def _check(model: Model, spec: Spec) -> None:
 
 def _source(spec: Spec) -> Source:
     """The contexts that are asked for, those of the test's own file, or the measure's usual."""
-    if spec.contexts is not None and spec.data.given is not None:
+    if spec.contexts is not None and spec.data.source is not None:
         raise NotApplicable(
             f"{spec.data.name!r} brings its own sentences; leave out the contexts for it."
         )
-    return spec.contexts or spec.data.given or SOURCES[spec.measure.contexts]
+    return spec.contexts or spec.data.source or SOURCES[spec.measure.contexts]
 
 
 def _too_few(
@@ -202,7 +202,7 @@ def _equal(
     return subsets
 
 
-def embed_all(engine: Vectors, words: Sequence[AskedWords]) -> Iterator[Floats]:
+def embed_all(engine: Vectors, words: Sequence[WordsUsed]) -> Iterator[Floats]:
     """The vectors of each test; each distinct sentence of all tests is encoded once."""
     requests = (w for a in words for w in a.wanted())
     distinct = {w: i for i, w in enumerate(dict.fromkeys(requests))}
@@ -212,7 +212,7 @@ def embed_all(engine: Vectors, words: Sequence[AskedWords]) -> Iterator[Floats]:
 
 
 def score(
-    model: Model, spec: Spec, queries: AskedWords, vectors: Floats, options: Options
+    model: Model, spec: Spec, queries: WordsUsed, vectors: Floats, options: Options
 ) -> Result:
     """The effect size with its interval and test, and the association of every word."""
     by_word, too_long = _split(queries, vectors)
@@ -251,7 +251,7 @@ def score(
     )
 
 
-def _frames(words: AskedWords) -> dict[str, dict[str, list[str]]]:
+def _frames(words: WordsUsed) -> dict[str, dict[str, list[str]]]:
     """The sentences of the target words, without the word: the template of each."""
     return {
         label: {w: [_around(m) for m in words.contexts[w]] for w in words.sets[label]}
@@ -279,7 +279,7 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     return details
 
 
-def _notes(words: AskedWords) -> tuple[str, ...]:
+def _notes(words: WordsUsed) -> tuple[str, ...]:
     missing = words.test.about.get("sentences_without_their_word", 0)
     note = (f"{missing} sentences of the file have none of its words and are left out.",)
     notes = (*words.test.about.get("notes", ()), *_overlaps(words.test.stimuli))
@@ -296,7 +296,7 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
     )
 
 
-def _settings(model: Model, words: AskedWords, sentences: int, resampling: Resampling) -> Any:
+def _settings(model: Model, words: WordsUsed, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
         "random": "attributes"
@@ -315,7 +315,7 @@ def _settings(model: Model, words: AskedWords, sentences: int, resampling: Resam
 
 
 def _split(
-    queries: AskedWords, vectors: Floats
+    queries: WordsUsed, vectors: Floats
 ) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
     """Vectors by set and word [contexts, d], and the words that lost all their sentences.
 
@@ -340,7 +340,7 @@ def _split(
     return embeddings, lost
 
 
-def _frame(model: Model, words: AskedWords, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+def _frame(model: Model, words: WordsUsed, by_word: ByWord, without: ByValue) -> pd.DataFrame:
     """One row for each word: its mean association, and the effect size without the word."""
     attributes = [k for k in by_word if k in words.test.stimuli.attributes]
     means = [unit(stacked(by_word[k])[0]).mean(0) for k in attributes]

@@ -10,7 +10,7 @@ import numpy as np
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import estimates, precision, reduce
-from unmask.flow.items import About, about_sentences
+from unmask.flow.items import SentenceFacts, about_sentences
 from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
@@ -132,7 +132,7 @@ def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
 def answered(
     model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
-    """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
+    """The scores of every sentence, by spec; `errors_by_spec` has what failed."""
     answers: dict[int, Scored] = {}
     for scores in _by_data(model, groups, options, errors_by_spec):
         answers |= scores()
@@ -164,11 +164,11 @@ def _by_data(
         yield partial(put_back, scores)
 
 
-def _about(data: Dataset, cache: dict[Any, Any]) -> About:
+def _about(data: Dataset, cache: dict[Any, Any]) -> SentenceFacts:
     """What is known of its sentences; measures and models that share plans share this too."""
     if (key := ("about", id(data))) not in cache:
         cache[key] = (about_sentences(data), data)  # keeps the data alive, and its id unique
-    about: About = cache[key][0]
+    about: SentenceFacts = cache[key][0]
     return about
 
 
@@ -292,7 +292,7 @@ def engines(
 ) -> dict[str, LogProbs]:
     """The model's engine for each stream; with a store, a killed run resumes where it stopped.
 
-    A stream that the model lacks is reported to `wrong` and does not affect other measures.
+    A stream that the model lacks is an error of its measures alone (`errors_by_spec`).
     """
     settings = {"budget": model.budget(options.tokens), "store": options.store}
     backends: dict[str, LogProbs] = {}

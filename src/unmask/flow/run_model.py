@@ -13,7 +13,7 @@ from unmask.flow.loading import loaded
 from unmask.flow.prefetch import ModelPrefetch
 from unmask.flow.progress import Failed
 from unmask.measures import Association
-from unmask.models.names import offered
+from unmask.models.names import from_plugin
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.types import Dataset, Result
@@ -98,7 +98,7 @@ def run(job: Job, state: RunState, prefetch: ModelPrefetch) -> None:
         for part in _parts(fitting_specs(specs, job.failed)):
             _run_part(part, job, state, prefetch)
     finally:
-        if model is not None and not offered(job.model):
+        if model is not None and not from_plugin(job.model):
             state.submit(model.close, at_once=True)
 
 

@@ -27,7 +27,7 @@ from unmask.flow.progress import Failed
 from unmask.flow.reduce import joined_frames
 from unmask.flow.run_model import fitting_specs
 from unmask.measures import Likelihood
-from unmask.models.names import offered
+from unmask.models.names import from_plugin
 from unmask.models.protocol import Model
 from unmask.options import DECIDED, Options, Spec, named
 from unmask.stats.sequential import FIVE, at_look, levels
@@ -66,7 +66,7 @@ def measure_until(
         try:
             results |= _of_model(model, of_model, options, failed, measure)
         finally:
-            if by_name and not offered(str(spec_model)):
+            if by_name and not from_plugin(str(spec_model)):
                 model.close()
     return results
 
@@ -82,10 +82,10 @@ def _of_model(
     early = {i: s for i, s in ready.items() if stops_early(s)}
     inner = replace(options, until=None)
     results = measure({i: s for i, s in ready.items() if i not in early}, inner, failed)
-    return results | _Looks(early, options, list(results.values())).run(failed, measure)
+    return results | _SequentialTest(early, options, list(results.values())).run(failed, measure)
 
 
-class _Looks:
+class _SequentialTest:
     """The pairs of one model, look after look, until every bias type is decided."""
 
     def __init__(

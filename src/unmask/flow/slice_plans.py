@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sliced:
+class PlannedSlice:
     """The plan of each part, or what is wrong with it; the rows by stream, where they are known."""
 
     plans: tuple[Planned | UnmaskError, ...]
@@ -53,13 +53,13 @@ class Planner:
     tend: Sequence[Callable[[], None]] = ()
     digests: dict[int, bytes] = field(default_factory=dict)
 
-    def of(self, parts: Sequence[Part]) -> Sliced:
+    def of(self, parts: Sequence[Part]) -> PlannedSlice:
         """The plans of some parts."""
         key = self._key(parts)
         if key is not None and (slice_plan := self._known(key, parts)) is not None:
-            return Sliced(slice_plan.plans, slice_plan.rows)
+            return PlannedSlice(slice_plan.plans, slice_plan.rows)
         cache: Cache = {}
-        return Sliced(tuple(self._plan(p, cache) for p in parts), key=key)
+        return PlannedSlice(tuple(self._plan(p, cache) for p in parts), key=key)
 
     def _plan(self, part: Part, cache: Cache) -> Planned | UnmaskError:
         try:
@@ -70,7 +70,7 @@ class Planner:
             for go_on in self.tend:
                 go_on()
 
-    def keep(self, batch: Sliced, rows: Mapping[str, Any]) -> None:
+    def keep(self, batch: PlannedSlice, rows: Mapping[str, Any]) -> None:
         """Keep plans that were made now, with the rows that were found."""
         plans = [p for p in batch.plans if isinstance(p, Planned)]
         if batch.key is None or len(plans) < len(batch.plans):

@@ -25,7 +25,7 @@ from unmask.lab.world import NULL, Plant, World
 from unmask.measures import find
 from unmask.models.protocol import Model
 from unmask.models.transformers.model import moved
-from unmask.options import one_of, whole
+from unmask.options import one_of, whole_number
 from unmask.reports.files import atomically, put
 from unmask.types import Kind
 
@@ -55,7 +55,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for name, least in (("seeds", 1), ("nulls", 0), ("first", 0)):
-            whole(least)(name, getattr(self, name))
+            whole_number(least)(name, getattr(self, name))
         if self.first + self.seeds > NULL:
             raise UnmaskError(
                 f"seeds is {self.seeds} from {self.first} on; give seeds below {NULL}."
@@ -126,7 +126,9 @@ def run(
     size = stack or (48 if where.startswith("cuda") else 8)
     size = 1 if grid.tier == "bundled" else size  # each is saved once trained
     count = workers or max(1, os.cpu_count() or 1)
-    todo = {(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None}
+    todo = {
+        (k, p) for k in grid.kinds for p in grid.plants() if _load_readings(place, k, p) is None
+    }
     n_models = len(grid.kinds) * len(grid.plants())
     progress("models scored", n_models - len(todo), n_models)
     done = n_models - len(todo)
@@ -148,7 +150,7 @@ def run(
             progress("models scored", done, n_models)
     for weights in place.glob("*.safetensors"):  # all models are scored: none is needed any more
         weights.unlink(missing_ok=True)
-    return gathered(grid, place)
+    return all_readings(grid, place)
 
 
 def usable(device: str | None) -> str:
@@ -167,7 +169,7 @@ def _stacks(grid: Grid, size: int) -> Iterator[tuple[Any, list[Plant]]]:
 def _pool(count: int, jobs: int) -> Executor:
     """Return processes with one thread each, since half of scoring is Python; none for one job."""
     if min(count, jobs) < 2:
-        return _Here()
+        return _SameProcess()
     return ProcessPoolExecutor(min(count, jobs), get_context("spawn"), _one_thread)
 
 
@@ -185,26 +187,27 @@ def _weights(
     not keep a GPU busy.
     """
     cluster = isinstance(pool, _OnRay)
-    if not cluster and (grid.tier != "bundled" or isinstance(pool, _Here)):
+    if not cluster and (grid.tier != "bundled" or isinstance(pool, _SameProcess)):
         for kind, plants in stacks:
             yield kind, plants, _trained(grid, kind, plants, place, where, pool, progress)
         return
     submit = pool.train if isinstance(pool, _OnRay) else pool.submit
     device = None if cluster else where
     sent = {
-        submit(_there, grid, kind, plants, place, device): (kind, plants) for kind, plants in stacks
+        submit(_existing, grid, kind, plants, place, device): (kind, plants)
+        for kind, plants in stacks
     }
     for number, future in enumerate(as_completed(sent), 1):
         progress("training", number, len(sent))
         yield *sent[future], future.result()
 
 
-def _there(
+def _existing(
     grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path, device: str | None
 ) -> Path | None:
     """Train a stack on a worker, on the given device or the worker's own."""
     nothing: Progress = lambda what, done, total: None  # noqa: E731
-    return _trained(grid, kind, plants, place, usable(device), _Here(), nothing)
+    return _trained(grid, kind, plants, place, usable(device), _SameProcess(), nothing)
 
 
 class _OnRay(Executor):
@@ -217,22 +220,22 @@ class _OnRay(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
         """Run a task on any node, with one CPU."""
-        future: Future[Any] = self.ray.remote(_alone).remote(fn, args, options).future()
+        future: Future[Any] = self.ray.remote(_single_threaded).remote(fn, args, options).future()
         return future
 
     def train(self, fn: Any, *args: Any) -> "Future[Any]":
         """Run a task on any node, with a GPU if there is one."""
-        task = self.ray.remote(_alone).options(num_gpus=1 if self.gpus else 0)
+        task = self.ray.remote(_single_threaded).options(num_gpus=1 if self.gpus else 0)
         future: Future[Any] = task.remote(fn, args, {}).future()
         return future
 
 
-def _alone(fn: Any, args: Any, options: Any) -> Any:
+def _single_threaded(fn: Any, args: Any, options: Any) -> Any:
     torch.set_num_threads(1)
     return fn(*args, **options)
 
 
-class _Here(Executor):
+class _SameProcess(Executor):
     """Replaces a pool where this process does the work at once."""
 
     def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
@@ -325,7 +328,7 @@ def _score(
     grid: Grid, kind: Kind, plant: Plant, weights: Path | None, number: int, place: Path
 ) -> None:
     """Score one model and save its readings; the file appears only when complete."""
-    if _kept(place, kind, plant) is not None:  # another process was faster
+    if _load_readings(place, kind, plant) is not None:  # another process was faster
         return
     world = World(plant)
     model: Model
@@ -351,7 +354,7 @@ def _score(
 Kept = tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]
 
 
-def _kept(place: Path, kind: str, plant: Plant) -> Kept | None:
+def _load_readings(place: Path, kind: str, plant: Plant) -> Kept | None:
     """Return the saved readings of a scored model, or None if they are missing or damaged."""
     file = _file(place, kind, plant)
     try:
@@ -361,13 +364,13 @@ def _kept(place: Path, kind: str, plant: Plant) -> Kept | None:
         return None
 
 
-def gathered(grid: Grid, place: Path) -> Kept:
+def all_readings(grid: Grid, place: Path) -> Kept:
     """The readings of all models of a grid, and the measures that were refused, by kind."""
     frames, words = [], []
     refused: dict[str, str] = {}
     for kind in grid.kinds:
         for plant in grid.plants():
-            kept_frames = _kept(place, kind, plant)
+            kept_frames = _load_readings(place, kind, plant)
             if kept_frames is None:
                 raise UnmaskError(
                     f"{str(_file(place, kind, plant))!r} is missing or damaged; run the same "

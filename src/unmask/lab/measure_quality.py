@@ -59,7 +59,7 @@ def carrying(frame: pd.DataFrame) -> set[Any]:
     return set(thetas.index[thetas > 1].tolist())
 
 
-def near(frame: pd.DataFrame) -> pd.DataFrame:
+def small_thetas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a small theta, or all rows if these have only one theta."""
     rows = frame[frame.theta.abs() <= NEAR]
     return rows if rows.theta.nunique() > 1 else frame
@@ -77,7 +77,7 @@ def read(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> dict[
     main = scores[scores.data == subject.data]
     even = main[main.rho == 1]
     estimates: dict[str, Estimate] = {}
-    planted = near(even)
+    planted = small_thetas(even)
     if taught(planted):
         carriers = carrying(planted)
         w = resampled(planted.seed, seed, carriers=carriers)
@@ -225,7 +225,7 @@ def _frequency(
         if steep is not None and steep.low > 0:
             units = mean(gap / steep.value)(resampled(by_rho.index, seed))
             estimates[f"{name}, in theta"] = estimate(units, len(by_rho))
-    part = near(scores[scores.data == subject.data])
+    part = small_thetas(scores[scores.data == subject.data])
     extremes = part[part.rho.isin([1.0, most])]
     if steep is not None and steep.low > 0 and taught(extremes[extremes.rho == most]):
         carriers = carrying(extremes)

@@ -128,7 +128,7 @@ def states(
 def _layer(
     w: Stack, name: str, x: torch.Tensor, queries: torch.Tensor, rows: int, causal: bool
 ) -> torch.Tensor:
-    """One layer: the states `asked` for look at all states `x` of their row."""
+    """One layer: the states `queries` look at all states `x` of their row."""
     query, key, value = (
         _linear(inputs, w, f"{name}.attention.self.{part}")
         .view(rows, -1, HEADS, WIDTH // HEADS)

@@ -82,11 +82,11 @@ class Oracle:
 
     def engine(
         self, stream: str = "own", *, progress: Any = lambda rows, total: None, **_: Any
-    ) -> "Exact":
+    ) -> "ExactProbabilities":
         """Return the engine that answers by the grammar."""
         if stream == "next":
             raise NotApplicable("the oracle has no next-sentence head; use 'cat-continue'.")
-        return Exact(self._lengths, self.kind == "causal", progress)
+        return ExactProbabilities(self._lengths, self.kind == "causal", progress)
 
     @cached_property
     def _lengths(self) -> dict[int, tuple[Rows, list[Pattern]]]:
@@ -98,7 +98,7 @@ class Oracle:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactProbabilities:
     """Answers the `LogProbs` protocol with conditional probabilities of the grammar."""
 
     lengths: Mapping[int, tuple[Rows, list[Pattern]]]

@@ -113,7 +113,7 @@ def left_out(refused: Mapping[str, str]) -> dict[str, str]:
 # ---------------------------------------------------------------- tables
 
 
-def shown(estimate: Estimate | None, digits: int = 2) -> str:
+def formatted(estimate: Estimate | None, digits: int = 2) -> str:
     """A number with its interval, for a table that people read."""
     if estimate is None or not np.isfinite(estimate.value):
         return ""
@@ -136,7 +136,7 @@ def verdicts(
             "missed": "; ".join(assessments[subject].missed),
             "open": "; ".join(assessments[subject].open),
         }
-        row |= {name: shown(readings.get(name)) for name in SHOWN}
+        row |= {name: formatted(readings.get(name)) for name in SHOWN}
         rows.append(row | {"rows": cost(subject.kind, subject.measure, subject.data)})
     frame = pd.DataFrame(rows)
     order = frame.verdict.map(WORDS.index)
@@ -272,12 +272,14 @@ def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[s
         return []
     sentences = [_settled(by)]
     for name, items in (("shift", "balanced"), ("shift, 90 %", "nine in ten about the rare group")):
-        parts = [f"{m} {shown(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
+        parts = [f"{m} {formatted(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
         sentences.append(
             f"Without a planted bias, the largest rho moves the score by {', '.join(parts)} "
             f"percentage points (items: {items})."
         )
-    shares = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]]
+    shares = [
+        f"{m} {formatted(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]
+    ]
     if shares:
         sentences.append(
             f"Share of its slope per unit of learned theta that a measure keeps at that rho: "

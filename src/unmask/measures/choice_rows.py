@@ -10,7 +10,7 @@ from unmask.measures.card import variant
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
 from unmask.measures.question import ANSWER, CHOOSE, REQUEST, Question
-from unmask.measures.reduce import MeanOfReplies, total
+from unmask.measures.reduce import MeanLabelLogprob, total
 from unmask.types import Kind
 
 _REPLY: dict[Kind, Plan] = {"causal": plans.reply}
@@ -28,7 +28,7 @@ CHOICE = Likelihood(
     formula="log P(label of the stereotype) - log P(label of the other), at the start of the "
     "reply, spellings summed; mean over both orders and three wordings",
     plans=_REPLY,
-    reduce=MeanOfReplies(_prompts(CHOOSE, 2)),
+    reduce=MeanLabelLogprob(_prompts(CHOOSE, 2)),
     shapes=_PAIRS,
     stream="reply",
     question=CHOOSE,
@@ -47,7 +47,7 @@ CHOICE_OPEN = replace(
     name="choice-open",
     about="As choice, with a third, neutral option: how often does the model choose it?",
     formula="as choice, given that one of the two sentences is chosen; six orders of three options",
-    reduce=MeanOfReplies(_prompts(OPEN, 3)),
+    reduce=MeanLabelLogprob(_prompts(OPEN, 3)),
     question=OPEN,
     shows=("declined", "abstained", "position", "by_place"),
 )
@@ -57,7 +57,7 @@ CHOICE_TRIPLET = replace(
     about="Which of StereoSet's three sentences does a chat model choose?",
     formula="as choice, with the unrelated sentence as a third option; lms and icat from the "
     "labels' probabilities",
-    reduce=MeanOfReplies(_prompts(CHOOSE, 3)),
+    reduce=MeanLabelLogprob(_prompts(CHOOSE, 3)),
     question=replace(CHOOSE, unrelated=True),
     shapes=("triplets",),
     shows=("declined", "lms", "icat", "position", "by_place"),
@@ -70,7 +70,7 @@ BBQ = Likelihood(
     "group; bias_amb = (1 - accuracy) (2 biased / (biased + counter) - 1), bias_dis without the "
     "factor, of the likeliest answers over three rotations",
     plans=_REPLY,
-    reduce=MeanOfReplies(_prompts(ANSWER, 3)),
+    reduce=MeanLabelLogprob(_prompts(ANSWER, 3)),
     shapes=("answers",),
     stream="reply",
     question=ANSWER,

@@ -84,7 +84,7 @@ def log_of_spellings(r: Readings, prompts: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class MeanOfReplies:
+class MeanLabelLogprob:
     """The mean log-probability of a text's label over all requests about its item."""
 
     prompts: int

@@ -277,7 +277,7 @@ class CachedAnswers:
             return None
         parts = []
         for r, key in zip(group.tolist(), keys, strict=True):
-            answers = _looked_up(_wanted(unique, r), values[key])
+            answers = _looked_up(_questions_of(unique, r), values[key])
             if answers is None:
                 return None
             parts.append(answers)
@@ -289,12 +289,12 @@ class CachedAnswers:
         values = self.store.get(keys)
         start, records = 0, []
         for r, key in zip(group.tolist(), keys, strict=True):
-            digests = _wanted(unique, r)
+            digests = _questions_of(unique, r)
             records_of_row = np.empty(len(digests), RECORD)
             records_of_row["place"], records_of_row["gold"] = digests.T
             records_of_row["value"] = answer[:, start : start + len(digests)].T
             start += len(digests)
-            records.append((key, sealed(_merged(values.get(key), records_of_row).tobytes())))
+            records.append((key, with_checksum(_merged(values.get(key), records_of_row).tobytes())))
         self.store.put(records)
 
 
@@ -325,10 +325,12 @@ class VectorAnswers:
         double = not np.array_equal(short, vectors)
         stored = vectors if double else short
         head = bytes([double])
-        self.store.put((k, sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
+        self.store.put(
+            (k, with_checksum(head + v.tobytes())) for k, v in zip(keys, stored, strict=True)
+        )
 
 
-def _wanted(unique: UniqueRows, row: int) -> NDArray[np.int64]:
+def _questions_of(unique: UniqueRows, row: int) -> NDArray[np.int64]:
     """Return the place and gold token of each question about a row [questions, 2]."""
     numbers = unique.order[unique.first[row] : unique.first[row + 1]]
     return np.column_stack([unique.places[unique.slot[numbers]], unique.gold[numbers]])
@@ -359,7 +361,7 @@ def _merged(before: bytes | None, new_records: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([records[mask], new_records])
 
 
-def sealed(body: bytes) -> bytes:
+def with_checksum(body: bytes) -> bytes:
     """Prefix bytes with their digest."""
     return hashlib.blake2b(body, digest_size=8).digest() + body
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.protocol import Abilities
-from unmask.text.contexts import Wanted
+from unmask.text.contexts import VectorRequest
 from unmask.types import Floats, Kind
 
 BOS, EOS, START, END, PAD = 256, 257, 258, 259, 260
@@ -229,9 +229,9 @@ class ElmoModel:
         """Return the words that the model can embed: all, from their characters."""
         return set(words)
 
-    def embed(self, requests: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[VectorRequest]) -> Floats:
         """Return one vector per request [n, 2 x size]."""
-        texts = list(dict.fromkeys(_shown(w) for w in requests))
+        texts = list(dict.fromkeys(_text_of(w) for w in requests))
         spans = {t: self._tokens(t) for t in texts}
         states: dict[str, Tensor] = {}
         by_length: dict[int, list[str]] = {}
@@ -246,7 +246,8 @@ class ElmoModel:
                     states[text] = layers[:, n]
                 self.progress(len(block), len(texts))
         rows = [
-            self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in requests
+            self._pooled(w, self._layer(w, states[_text_of(w)]), spans[_text_of(w)])
+            for w in requests
         ]
         return torch.stack(rows).double().numpy()
 
@@ -255,12 +256,12 @@ class ElmoModel:
             return [(i, i + 1) for i in range(len(text))]
         return [(m.start(), m.end()) for m in TOKEN.finditer(text)]
 
-    def _layer(self, want: Wanted, states: Tensor) -> Tensor:
+    def _layer(self, want: VectorRequest, states: Tensor) -> Tensor:
         """Reduce [layers, tokens, size] to [tokens, size]: one layer, or the sum of all."""
         layer = self.layer if want.layer is None else want.layer
         return states.sum(0) if layer == "sum" else states[int(layer)]
 
-    def _pooled(self, want: Wanted, states: Tensor, spans: list[tuple[int, int]]) -> Tensor:
+    def _pooled(self, want: VectorRequest, states: Tensor, spans: list[tuple[int, int]]) -> Tensor:
         start, end = want.mention.span
         word = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
         places = {
@@ -277,7 +278,7 @@ class ElmoModel:
         return states[places].mean(0)
 
 
-def _shown(want: Wanted) -> str:
+def _text_of(want: VectorRequest) -> str:
     return want.mention.text
 
 

@@ -51,13 +51,13 @@ def load_any(
             "--device and --load for it."
         )
     if form == "package":
-        return _offered(name)
+        return _from_plugin(name)
     if form == "served":
         return (load_chat if CHAT_MARK in name else load_served)(name, progress)
     if form == "elmo":
         from unmask.models.elmo import load_elmo  # a network of its own, which few runs need
 
-        return load_elmo(*_two(name), name)
+        return load_elmo(*_two_paths(name), name)
     return load_static(name)
 
 
@@ -65,20 +65,20 @@ def kind_named(name: str) -> Kind:
     """Return the kind of a model from its name and small files, to fail early if it cannot load."""
     form = form_of(name)
     if form == "package":
-        return _offered(name).kind
+        return _from_plugin(name).kind
     if form == "served":
         served_record(name)
         return "causal"
     if form == "elmo":
         from unmask.models.elmo import check_elmo
 
-        check_elmo(*_two(name))
+        check_elmo(*_two_paths(name))
         return "elmo"
     return open_static(name).kind if form == "vectors" else without_weights(name).kind
 
 
 @cache
-def _offered(name: str) -> Model:
+def _from_plugin(name: str) -> Model:
     """Return a model of an installed package: an object, or the result of a function.
 
     It is created once per process and belongs to its package, so a run does not close it.
@@ -102,6 +102,6 @@ def _offered(name: str) -> Model:
     return model
 
 
-def _two(name: str) -> tuple[Path, Path]:
+def _two_paths(name: str) -> tuple[Path, Path]:
     options, _, weights = name.partition("+")
     return Path(options), Path(weights)

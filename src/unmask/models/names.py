@@ -9,7 +9,7 @@ BUNDLED_FOLDER = Path(__file__).parent / "bundled_model"
 ENTRY_POINTS = EntryPoints("unmask.models")
 
 
-def offered(name: str | int) -> bool:
+def from_plugin(name: str | int) -> bool:
     """Whether an installed package offers a model of this name."""
     return name in ENTRY_POINTS
 

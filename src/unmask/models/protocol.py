@@ -14,7 +14,7 @@ from unmask.models.batches import Budget, Progress
 from unmask.options import DTYPES
 from unmask.queries import LogProbs, TextCodec
 from unmask.support.registry import unknown
-from unmask.text.contexts import Wanted
+from unmask.text.contexts import VectorRequest
 from unmask.types import Floats, Kind
 
 NO_LIMIT = 10**9
@@ -63,7 +63,7 @@ class Vectors(Protocol):
         """Return the words that it has; static vectors lack some."""
         ...
 
-    def embed(self, requests: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[VectorRequest]) -> Floats:
         """Return one vector per request [n, d], NaN if its sentence is too long."""
         ...
 

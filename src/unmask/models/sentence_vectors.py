@@ -16,11 +16,11 @@ from unmask.models.batches import Budget, Progress, batches
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.queries import Encoded
-from unmask.text.contexts import Mention, Wanted
+from unmask.text.contexts import Mention, VectorRequest
 from unmask.types import Floats
 
-Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
-Batch: TypeAlias = tuple[list[tuple[int, ...]], list[list[Asked]]]  # rows, what is asked of each
+Request: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
+Batch: TypeAlias = tuple[list[tuple[int, ...]], list[list[Request]]]  # rows, what is asked of each
 Compute: TypeAlias = Callable[[Sequence[Batch]], Iterator[Floats]]  # the vectors of some batches
 
 
@@ -62,10 +62,10 @@ class SentenceVectors:
         unknown = self.codec.unknown
         return {w for w in words if not all(p == unknown for p in self.codec.pieces(w))}
 
-    def embed(self, requests: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[VectorRequest]) -> Floats:
         """Return one vector per request [n, d], NaN if its sentence exceeds the limit."""
         rows: dict[tuple[int, ...], int] = {}
-        positions: list[list[Asked]] = []
+        positions: list[list[Request]] = []
         cls = self.codec.tokenizer.cls_token_id
         encodings: dict[tuple[str, Mention], Encoded] = {}
         for number, want in enumerate(requests):
@@ -90,7 +90,7 @@ class SentenceVectors:
             positions[index].append((number, places, layer))
         return self._run(list(rows), positions, len(requests))
 
-    def _run(self, rows: list[tuple[int, ...]], positions: list[list[Asked]], n: int) -> Floats:
+    def _run(self, rows: list[tuple[int, ...]], positions: list[list[Request]], n: int) -> Floats:
         table = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
         groups = batches(lengths, [1] * len(rows), self.budget, 1)

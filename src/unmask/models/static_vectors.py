@@ -11,7 +11,7 @@ import numpy as np
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget, budget_for
 from unmask.models.protocol import Abilities
-from unmask.text.contexts import Wanted
+from unmask.text.contexts import VectorRequest
 from unmask.types import Floats, Kind
 
 SUFFIXES = {".txt", ".vec", ".bin", ".glove"}
@@ -92,7 +92,7 @@ class StaticVectors:
         """The words that the file has."""
         return set(self.lookup(words))
 
-    def embed(self, requests: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[VectorRequest]) -> Floats:
         """Return one vector per request; all words must be in the file (see `has`)."""
         words = [w.mention.text[slice(*w.mention.span)] for w in requests]
         vectors = self.lookup(words)

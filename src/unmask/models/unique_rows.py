@@ -181,7 +181,7 @@ def find_unique_rows(
     pairs, row = np.unique(keys, return_inverse=True)
     row_index, code = np.divmod(pairs, hiding.size)
     tokens, starts = _flat(list(sentences), row_index, code, hiding, show)
-    equal_rows = _same(tokens, starts, show)
+    equal_rows = _first_equal(tokens, starts, show)
     indices, renumbered = np.unique(equal_rows, return_inverse=True)
     row, lengths = renumbered[row], np.diff(starts)[indices]
     weighted = np.repeat(np.asarray(attention, bool), counts)
@@ -274,7 +274,7 @@ def _flat(
     return tokens, starts
 
 
-def _same(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
+def _first_equal(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
     """Return for each row the first row with equal tokens, if the tokens alone identify a row."""
     if show.mask is None:
         return np.arange(len(starts) - 1)

@@ -133,7 +133,7 @@ def _mde(value: Any, row: Row) -> str:
     return "" if missing(value) else SCALES[row["compared"]].text(value)
 
 
-def _whole(value: Any, row: Row) -> str:
+def _count(value: Any, row: Row) -> str:
     return "" if missing(value) else f"{value:.0f}"
 
 
@@ -178,7 +178,7 @@ def _differing(frame: pd.DataFrame) -> bool:
     return bool(((frame.adjusted - frame.score).abs() >= VISIBLE).any())
 
 
-def _apart(row: Row) -> tuple[float, float, float] | None:
+def _adjusted_share(row: Row) -> tuple[float, float, float] | None:
     """Return the adjusted share with its interval, or None if it does not differ from the score."""
     value = row["adjusted"]
     if missing(value) or abs(value - row["score"]) < VISIBLE:
@@ -221,9 +221,9 @@ RUN: Sequence[Column] = (
         when=lambda f: _effects(f) and _any("p_corrected")(f),
     ),
     Column("MDE", _of("mde"), _mde, when=_any("mde")),
-    Column("adjusted", _apart, _with_interval, when=_differing),
-    Column("word pref.", _of("word_preference"), _whole, when=_any("word_preference")),
-    Column("ties", _of("ties"), _whole, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
+    Column("adjusted", _adjusted_share, _with_interval, when=_differing),
+    Column("word pref.", _of("word_preference"), _count, when=_any("word_preference")),
+    Column("ties", _of("ties"), _count, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
     Column(
@@ -237,7 +237,7 @@ RUN: Sequence[Column] = (
 )
 
 
-def _found(row: Row) -> bool:
+def _significant(row: Row) -> bool:
     return row["verdict"] in FOUND
 
 
@@ -262,9 +262,9 @@ def _agreement(row: Row) -> str:
 
 # The answer by bias type.
 BIAS_TYPES: Sequence[Column] = (
-    Column("bias type", lambda r: shortened(r["bias_type"]), words, left=True, strong=_found),
-    Column("verdict", _of("verdict"), words, left=True, strong=_found),
-    Column("size", lambda r: r["strength"] if _found(r) else "", words, left=True),
+    Column("bias type", lambda r: shortened(r["bias_type"]), words, left=True, strong=_significant),
+    Column("verdict", _of("verdict"), words, left=True, strong=_significant),
+    Column("size", lambda r: r["strength"] if _significant(r) else "", words, left=True),
     Column("measured", _share_of_pairs, words, left=True),
     Column("agreement", _agreement, words, left=True),
     Column(

@@ -206,20 +206,20 @@ class _Run(NamedTuple):
 
 def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_Run]:
     """Split results into runs without repetitions; the first run continues `before`."""
-    runs, keys = [list(before)], {_what(r) for r in before}
+    runs, keys = [list(before)], {_identity(r) for r in before}
     for r in new:
         if not isinstance(r, Result):
             raise DataError(f"{r!r:.40} is not a result; give results, or folders of them.")
-        if _what(r) in keys:
+        if _identity(r) in keys:
             runs.append([])
             keys = set()
         runs[-1].append(r)
-        keys.add(_what(r))
+        keys.add(_identity(r))
     notes = getattr(new, "notes", ())
     return [_Run(Results(run, notes)) for run in runs if run]
 
 
-def _what(result: Result) -> tuple[str, ...]:
+def _identity(result: Result) -> tuple[str, ...]:
     """Return a key of what was measured: results with equal keys are from different runs."""
     return (result.model, *result.spec.key)
 
@@ -243,7 +243,7 @@ def _told_apart(runs: Sequence[_Run]) -> Results:
 def _run_names(
     model: str, numbers: Sequence[int], runs: Sequence[_Run], names_used: set[str]
 ) -> dict[tuple[str, int], str]:
-    """The names of the runs of one model; none that is `taken` by another."""
+    """The names of the runs of one model; none that another uses (`names_used`)."""
     if len(numbers) == 1:
         return {(model, numbers[0]): model}
     folders = [runs[n].folder for n in numbers]

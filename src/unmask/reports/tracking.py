@@ -40,7 +40,7 @@ def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
         with mlflow.start_run(run_name=folder.resolve().name) as run:
             mlflow.log_metrics(facts(results))
             mlflow.log_params({k: v[:500] for k, v in _names(results).items()})
-            for file in _there(folder):
+            for file in _files_in(folder):
                 mlflow.log_artifact(str(file))
     except mlflow.exceptions.MlflowException as error:
         raise UnmaskError(f"MLflow refuses: {str(error).split('. ')[0][:200]}.") from error
@@ -76,7 +76,7 @@ def _names(results: Sequence[Result]) -> dict[str, str]:
     }
 
 
-def _there(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     return [folder / name for name in _FILES if (folder / name).is_file()]
 
 

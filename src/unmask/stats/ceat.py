@@ -21,7 +21,7 @@ from unmask.stats.clustering import Variance
 from unmask.stats.effects import Words, effect_estimate
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.permutation import Sided
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.student_t import quantile, upper_tail
 from unmask.types import Estimate, Floats
 
 
@@ -128,7 +128,7 @@ def random_effects(
             "all words have the same association, so the effect size is undefined (0 / 0)."
         )
     z = value / se
-    p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
+    p = upper_tail(z, math.inf) if sided == "one" else 2 * upper_tail(abs(z), math.inf)
     reach = quantile(1 - resampling.tail, math.inf) * se
     prediction = quantile(1 - resampling.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
     details = {

@@ -21,7 +21,7 @@ from unmask.stats.clustering import Design, Variance, as_design
 from unmask.stats.crossed import Crossed
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights, wilson
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.student_t import quantile, upper_tail
 from unmask.types import Estimate, Floats
 
 
@@ -172,7 +172,7 @@ def rank_sum(strata: Sequence[Sequence[Sequence[float] | Floats]]) -> float:
 
 
 def _ways(ranks: Sequence[int], count: int) -> Floats:
-    """Count the ways in which `chosen` of the ranks give each sum."""
+    """Count the ways in which `count` of the ranks give each sum."""
     ways = np.zeros((count + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -200,7 +200,7 @@ def reaches(difference: Estimate, margin: float) -> float:
         gap, least = difference.value / scale, margin / scale
         spread = max(changed - gap**2, 1 / difference.n)
         se *= math.sqrt(max(1.0, (max(changed, least) - least**2) / spread))
-    return beyond((margin - difference.value) / se, df)
+    return upper_tail((margin - difference.value) / se, df)
 
 
 def negated(difference: Estimate) -> Estimate:

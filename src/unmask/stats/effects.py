@@ -20,7 +20,7 @@ from unmask.options import Resampling
 from unmask.stats.clustering import Variance, added
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.permutation import Permutation, Sided, studentised
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.student_t import quantile, upper_tail
 from unmask.stats.vectors import ROUNDING, unit
 from unmask.types import Estimate, Floats
 
@@ -233,7 +233,7 @@ def _both_random(words: Words, extra: Sequence[Variance]) -> float:
     gap = abs(float(x.mean() - y.mean()))
     if variance.value < ROUNDING**2:
         return 1.0 if gap < ROUNDING else 0.0
-    return 2 * beyond(gap / math.sqrt(variance.value), variance.df)
+    return 2 * upper_tail(gap / math.sqrt(variance.value), variance.df)
 
 
 def jackknife(without: Sequence[Floats]) -> float:
@@ -273,7 +273,7 @@ def noncentral(effect: float, n: int, m: int, level: float = DEFAULTS.level) -> 
 
 
 def _noncentrality(observed: float, df: float, tail: float) -> float:
-    """The noncentrality under which `seen` is the `tail` quantile of t."""
+    """The noncentrality under which `observed` is the `tail` quantile of t."""
     reach = 10 + 0.5 * abs(observed) + 6 * math.sqrt(1 + observed**2 / (2 * df))
 
     return float(

@@ -13,7 +13,7 @@ import scipy
 from scipy.special import ndtr
 
 from unmask.stats.multiplicity import corrected
-from unmask.stats.student_t import beyond
+from unmask.stats.student_t import upper_tail
 from unmask.types import Floats
 
 ERROR = 0.05
@@ -63,7 +63,7 @@ def gendered_fills(men: Sequence[Fills], women: Sequence[Fills]) -> int:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(expected > 0, (observed - expected) ** 2 / expected, 0.0)
     # A chi-squared of one degree of freedom is a squared normal.
-    p = np.array([2 * beyond(float(np.sqrt(c)), np.inf) for c in terms.sum((0, 1))])
+    p = np.array([2 * upper_tail(float(np.sqrt(c)), np.inf) for c in terms.sum((0, 1))])
     return int((p < ERROR / len(words)).sum())
 
 

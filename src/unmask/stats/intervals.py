@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, Variance, as_design, codes, widest
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.student_t import quantile, upper_tail
 from unmask.types import Estimate, Floats
 
 DEFAULTS = Resampling()
@@ -81,7 +81,7 @@ def student(
     reach = quantile(1 - resampling.tail, variance.df) * se
     inner = quantile(resampling.level, variance.df) * se
     details["inner"] = [value - inner, value + inner]
-    p = None if ideal is None else 2 * beyond(abs(value - ideal) / se, variance.df)
+    p = None if ideal is None else 2 * upper_tail(abs(value - ideal) / se, variance.df)
     return Estimate(
         value, value - reach, value + reach, resampling.level, method, n, ideal, p, se, details
     )
@@ -138,7 +138,7 @@ class ShareVariance(NamedTuple):
         """The one-sided p of the score test that Wilson's interval inverts."""
         scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
         away = abs(self.share - null)
-        return max(beyond(away / math.sqrt(v.value * scale), v.df) for v in self.parts)
+        return max(upper_tail(away / math.sqrt(v.value * scale), v.df) for v in self.parts)
 
     @property
     def widest(self) -> Variance:

@@ -36,11 +36,11 @@ def joint_signs(
         sums = np.bincount(number, weights=effects, minlength=clusters) / len(effects)
         observed.append(float(sums.sum()))
         sizes = np.bincount(number, minlength=clusters) / len(effects)
-        drawn.append(signs @ (sums if strata is None else _apart(sums, sizes, strata)))
-    return _beyond(np.array(observed), np.stack(drawn))
+        drawn.append(signs @ (sums if strata is None else _deviations(sums, sizes, strata)))
+    return _median_p(np.array(observed), np.stack(drawn))
 
 
-def _apart(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
+def _deviations(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
     """Deviations of the clusters' sums from their stratum's mean, scaled by sqrt(k / (k - 1))."""
     mean = np.bincount(strata, weights=sums) / np.maximum(np.bincount(strata, weights=sizes), 1e-12)
     count = np.bincount(strata, weights=sizes > 0)[strata]
@@ -69,10 +69,10 @@ def joint_words(
         d = (sums / n - (total - sums) / m) / spread
         observed.append(d[0])
         drawn.append(d[1:])
-    return _beyond(np.array(observed), np.stack(drawn))
+    return _median_p(np.array(observed), np.stack(drawn))
 
 
-def _beyond(observed: Floats, drawn: Floats) -> float:
+def _median_p(observed: Floats, drawn: Floats) -> float:
     """p of the median over specifications among the medians of the draws [specifications, k]."""
     middle = abs(float(np.median(observed)))
     hits = int(np.count_nonzero(np.abs(np.median(drawn, axis=0)) >= middle - 1e-12))

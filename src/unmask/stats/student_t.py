@@ -10,6 +10,6 @@ def quantile(p: float, df: float) -> float:
     return float(ndtri(p) if math.isinf(df) else stdtrit(df, p))
 
 
-def beyond(value: float, df: float) -> float:
+def upper_tail(value: float, df: float) -> float:
     """The probability that t with `df` degrees of freedom is above a value."""
     return float(ndtr(-value) if math.isinf(df) else stdtr(df, -value))

@@ -19,14 +19,14 @@ Sets: TypeAlias = Sequence[Floats]
 Statistic: TypeAlias = Callable[[Sets, Sets], float]  # targets, attributes
 
 
-def _two(sets: Sets, name: str) -> tuple[Floats, Floats]:
+def _two_sets(sets: Sets, name: str) -> tuple[Floats, Floats]:
     if len(sets) != 2:
         raise DataError(f"this statistic needs two sets of {name}, and {len(sets)} were given.")
     return sets[0], sets[1]
 
 
 def _pairs(sets: Sets, name: str) -> tuple[Floats, Floats]:
-    first, second = _two(sets, name)
+    first, second = _two_sets(sets, name)
     if len(first) != len(second):
         raise DataError(
             f"this statistic takes the {name} as pairs, and one set has {len(first)} words, the "
@@ -37,7 +37,7 @@ def _pairs(sets: Sets, name: str) -> tuple[Floats, Floats]:
 
 def relative_norm_distance(targets: Sets, attributes: Sets) -> float:
     """RND (Garg et al. 2018): mean over a of |a - mean of T1| - |a - mean of T2|."""
-    first, second = (t.mean(0) for t in _two(targets, "targets"))
+    first, second = (t.mean(0) for t in _two_sets(targets, "targets"))
     away = [np.linalg.norm(attributes[0] - m, axis=1) for m in (first, second)]
     return float((away[0] - away[1]).mean())
 
@@ -56,7 +56,7 @@ def mean_average_cosine(targets: Sets, attributes: Sets) -> float:
 
 def coherence(targets: Sets, attributes: Sets) -> float:
     """ECT (Dev and Phillips 2019): Spearman's correlation of cosines with the two means."""
-    first, second = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
+    first, second = (t.mean(0, keepdims=True) for t in _two_sets(targets, "targets"))
     words = unit(attributes[0])
     orders = [_ranks((words @ unit(m).T)[:, 0]) for m in (first, second)]
     if min(float(r.std()) for r in orders) == 0:
@@ -77,7 +77,7 @@ def negative_sentiment(targets: Sets, attributes: Sets) -> float:
     attribute set, the positive, from the second; q is each target's share of the sum of their
     probabilities to be negative.
     """
-    good, bad = _two(attributes, "attributes")
+    good, bad = _two_sets(attributes, "attributes")
     weights = logistic(np.concatenate([good, bad]), np.repeat([0.0, 1.0], [len(good), len(bad)]))
     p = _expit(np.column_stack([w := np.concatenate(targets), np.ones(len(w))]) @ weights)
     q = p / p.sum()
@@ -152,7 +152,7 @@ def same(targets: Sets, attributes: Sets) -> float:
 
 
 def _signed(targets: Sets, attributes: Sets) -> Floats:
-    (way,) = _directions(_two(attributes, "attributes"))
+    (way,) = _directions(_two_sets(attributes, "attributes"))
     return unit(np.concatenate(targets)) @ way / _length(way)
 
 

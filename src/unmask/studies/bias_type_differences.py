@@ -39,10 +39,10 @@ def compare_by_bias_type(runs: Sequence[Any], *, resampling: Resampling = DEFAUL
         for a, b in itertools.combinations(named, 2)
         for row in compared(by_run[a.name], by_run[b.name], resampling, (a.name, b.name))
     ]
-    return _judged(pd.DataFrame(rows), 1 - resampling.level) if rows else pd.DataFrame()
+    return _with_verdicts(pd.DataFrame(rows), 1 - resampling.level) if rows else pd.DataFrame()
 
 
-def _judged(frame: pd.DataFrame, error: float) -> pd.DataFrame:
+def _with_verdicts(frame: pd.DataFrame, error: float) -> pd.DataFrame:
     """Add corrected p-values, verdicts, and the main row of each bias type."""
     frame["p_holm"] = corrected(frame.p.tolist())
     sure, place = frame.p_holm <= error, frame.compared.map(ORDER.index)

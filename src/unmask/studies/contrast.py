@@ -213,7 +213,7 @@ def _adjusted_name(category: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfItems:
+class _ItemsStatistic:
     """A statistic of items with its influence, the items' values, and their design."""
 
     values: Floats
@@ -261,10 +261,10 @@ class _Statistics:
         return replace(estimate, p=1.0) if estimate.p is None and gap.value == 0 else estimate
 
 
-def _of_items(table: pd.DataFrame, name: str) -> _OfItems:
+def _of_items(table: pd.DataFrame, name: str) -> _ItemsStatistic:
     facts = statistic_facts(table)
     values = table.value.to_numpy(float)
-    return _OfItems(values, STATISTICS[name](values, facts), design_of(facts, name))
+    return _ItemsStatistic(values, STATISTICS[name](values, facts), design_of(facts, name))
 
 
 def statistic_facts(items: pd.DataFrame) -> pd.DataFrame:

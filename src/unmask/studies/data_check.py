@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.data.check.file import Checked
+from unmask.data.check.file import CheckedFile
 from unmask.data.check.records import NOTE, PROBLEM, Remark
 from unmask.data.check.rows import of_rows
 from unmask.errors import NotApplicable
@@ -17,7 +17,7 @@ ODD = 4.0  # robust standard deviations from which a sentence or a swap is odd
 TURNED = 40.0  # of 100 pairs, below which the columns may have been exchanged
 
 
-def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
+def with_model(checked: CheckedFile, scored: Callable[[str], Result]) -> CheckedFile:
     """Add a model's remarks to a check: unlikely sentences and swaps, or exchanged columns.
 
     `scored` returns the model's result of a measure on the file's data.
@@ -31,9 +31,9 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
     unlikely = np.zeros(len(table), bool)
     stacked = pd.concat(per_token).to_numpy(float)
     for half in per_token:
-        unlikely |= _apart(half.to_numpy(float), stacked) < -ODD
+        unlikely |= _robust_distance(half.to_numpy(float), stacked) < -ODD
     margins = (table[pro] - table[anti]).to_numpy(float)
-    swaps = np.abs(_apart(margins, margins)) > ODD
+    swaps = np.abs(_robust_distance(margins, margins)) > ODD
     findings = [
         *of_rows(
             NOTE,
@@ -47,7 +47,7 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
             "check that the sentence still reads well with the other word",
             _rows(swaps & ~unlikely),
         ),
-        *_turned(result),
+        *_exchanged_columns(result),
     ]
     return checked.but(*findings)
 
@@ -60,7 +60,7 @@ def _likelihood(scored: Callable[[str], Result]) -> Result:
         return scored(causal)
 
 
-def _apart(values: Floats, others_values: Floats) -> Floats:
+def _robust_distance(values: Floats, others_values: Floats) -> Floats:
     """How many robust standard deviations values lie from the median of some."""
     middle = np.nanmedian(others_values)
     spread = 1.4826 * np.nanmedian(np.abs(others_values - middle))
@@ -71,7 +71,7 @@ def _rows(mask: Any) -> list[int]:
     return [int(n) + 1 for n in np.flatnonzero(mask)]
 
 
-def _turned(result: Result) -> list[Remark]:
+def _exchanged_columns(result: Result) -> list[Remark]:
     """A remark if the model prefers the antistereotype so often that columns may be exchanged."""
     score = result.overall
     if not score.high < TURNED:

@@ -295,7 +295,7 @@ def discrimination(frames: Frames) -> pd.DataFrame:
     leads = pd.concat({k: t.lead / t.lead.std() for k, t in frames.items()}, axis=1)
     facts = pd.concat([t[["category", "cluster", "cell"]] for t in frames.values()])
     facts = facts[~facts.index.duplicated()].loc[wins.index]
-    other_wins, other_leads = (_rest(values, facts.cell) for values in (wins, leads))
+    other_wins, other_leads = (_mean_of_others(values, facts.cell) for values in (wins, leads))
     agreed = (wins - 0.5) * np.sign(other_wins - 0.5) + 0.5
     mean = 100 * other_wins.mean(axis=1)
     items = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)
@@ -304,7 +304,7 @@ def discrimination(frames: Frames) -> pd.DataFrame:
     return items.reset_index(names="item").sort_values("agreement", kind="stable")
 
 
-def _rest(values: pd.DataFrame, group: pd.Series) -> pd.DataFrame:
+def _mean_of_others(values: pd.DataFrame, group: pd.Series) -> pd.DataFrame:
     """The mean of the other items of each item's group."""
     sums, sizes = (values.groupby(group).transform(function) for function in ("sum", "count"))
     return (sums - values) / (sizes - 1)

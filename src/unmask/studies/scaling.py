@@ -166,13 +166,13 @@ def _sentence(row: Mapping[str, Any]) -> str:
     change = scale.change(value, low, high, digits=2, unit="pp" if scale.share else "")
     if low != low:
         change = change.partition(" [")[0]
-    head = f"{row['measure']} on {row['data']}: {_told(row['verdict'])}"
+    head = f"{row['measure']} on {row['data']}: {_verdict_words(row['verdict'])}"
     return (
         f"{head} ({change} with each doubling, p = {row['p']:.3f}, {row['models']} models in "
         f"{row['families']} families)."
     )
 
 
-def _told(verdict: str) -> str:
+def _verdict_words(verdict: str) -> str:
     """A verdict as the end of a sentence."""
     return {GROWS: "grows with size", FALLS: "falls with size"}.get(verdict, "no trend is shown")

@@ -26,7 +26,7 @@ class Registry(Mapping[str, T]):
         return self.among(name, ())
 
     def among(self, name: str, more: Iterable[str]) -> T:
-        """The row of a name; for a wrong name, `others` from elsewhere are suggested as well."""
+        """The row of a name; for a wrong name, `more` names are suggested as well."""
         if name in self._rows:
             return self._rows[name]
         raise NameUnknown(unknown(self._what, name, [*self._rows, *more]))

@@ -33,7 +33,7 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def held(name: str) -> tuple[int, int]:
+def usage(name: str) -> tuple[int, int]:
     """The number of cached files of a kind, and their size in bytes."""
     sizes = [p.stat().st_size for p in _files(name)]
     return len(sizes), sum(sizes)
@@ -41,7 +41,7 @@ def held(name: str) -> tuple[int, int]:
 
 def removed(name: str) -> int:
     """Delete the files of a kind; return their size in bytes."""
-    size = held(name)[1]
+    size = usage(name)[1]
     for path in _files(name):
         path.unlink(missing_ok=True)
     return size

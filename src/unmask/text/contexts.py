@@ -82,7 +82,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class VectorRequest:
     """A vector to be made: a mention, the pooling, how the sentence is encoded, and the layer.
 
     Without a layer the engine's own is taken.
@@ -221,7 +221,7 @@ class WordTest:
     """Word sets, with the sentences that a file gives them if it does (SEAT)."""
 
     stimuli: Stimuli
-    given: Source | None = None
+    source: Source | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -283,7 +283,7 @@ def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
         raise DataError(f"{path} is not a context store ({error}); build it again.") from error
 
 
-def given(
+def from_sentences(
     sentences: Mapping[str, Iterable[str]], words: Mapping[str, Mapping[str, str]]
 ) -> tuple[dict[str, tuple[str, ...]], Contexts, int]:
     """Sentences of a file by set label; the word of each is the set's longest form in it.

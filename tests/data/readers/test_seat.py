@@ -26,7 +26,7 @@ def test_seat_sentences_are_found_by_their_words(shared):
         known = stimuli()[packaged_words(name)]
         for ours, words in zip(test.stimuli.sets.values(), known.sets.values(), strict=True):
             assert set(ours) <= set(words), name
-        met = test.given.of(test.stimuli)
+        met = test.source.of(test.stimuli)
         longest = max(len(m.text[slice(*m.span)]) for ms in met.values() for m in ms)
         assert longest < 30
     one = catalogue.resolve("sent-weat1")[0].stimuli
@@ -63,7 +63,7 @@ COUNTED = {  # sentences of the release: targets and attributes
 def test_the_releases_own_sentences(name, shared):
     shared("wordsets/husse2022/C1_name_word.jsonl")
     words, both = catalogue.resolve(f"husse2022-{name}")
-    met = words.given.of(words.stimuli)
+    met = words.source.of(words.stimuli)
     counts = tuple(sum(len(met[w]) for w in ws) for ws in words.stimuli.sets.values())
     assert counts == COUNTED[name]
     assert all(m.text[slice(*m.span)] == w for w, ms in met.items() for m in ms)
@@ -78,8 +78,8 @@ def test_seat_sentences(shared):
     """The published files: sentences found by their words; thys2025's six run as a family."""
     shared("seat/sent-weat6.jsonl")
     (test,) = catalogue.resolve("sent-weat6")
-    assert test.given.name == "sent-weat6.jsonl"
-    met = test.given.of(test.stimuli)
+    assert test.source.name == "sent-weat6.jsonl"
+    met = test.source.of(test.stimuli)
     assert len(test.stimuli.sets["male-names"]) == 8
     assert all(m.text[slice(*m.span)] == "John" for m in met["John"])
     assert sum(len(m) for m in met.values()) == sum(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unmask.models.fast.pass_queue import PassQueue, Started
+from unmask.models.fast.pass_queue import PassQueue, StartedPass
 
 
 class Passes:
@@ -14,7 +14,7 @@ class Passes:
     def of(self, name, count):
         for k in range(count):
             self.started.append((name, k))
-            yield Started(
+            yield StartedPass(
                 lambda k=k: (name, k) in self.ready, lambda k=k: self.fetched.append((name, k))
             )
 
@@ -74,9 +74,9 @@ def test_what_fails_on_the_way_is_raised_again_by_its_own_job(late):
     """At the start of a pass or at its end; others go on."""
 
     def broken():
-        yield Started(lambda: False, lambda: None)
+        yield StartedPass(lambda: False, lambda: None)
         if late:
-            yield Started(lambda: False, lambda: 1 / 0)
+            yield StartedPass(lambda: False, lambda: 1 / 0)
         raise ZeroDivisionError
 
     seen, line = Passes(), PassQueue(1)

@@ -24,7 +24,7 @@ from unmask.data.readers.groups import disco
 from unmask.lab import grid
 from unmask.models.answer_cache import FILE_NAME
 from unmask.models.ray.connect import started
-from unmask.models.ray.remote_model import Remote
+from unmask.models.ray.remote_model import RemoteModel
 from unmask.models.ray.workers import Worker, Workers
 from unmask.models.transformers.logprobs import Engine
 from unmask.models.transformers.model import load
@@ -59,7 +59,7 @@ class Here:
 def remote(model):
     made = Here(model)
     known = (model.name, model.kind, model.codec, model.net.config)
-    return Remote(*known, made, model.precision, **made.facts(model.precision))
+    return RemoteModel(*known, made, model.precision, **made.facts(model.precision))
 
 
 def test_what_a_reader_must_know_of_a_model_comes_from_its_worker():

@@ -8,7 +8,7 @@ from unmask.api import evaluate
 from unmask.errors import NotApplicable
 from unmask.models.batches import Budget
 from unmask.models.transformers import encodings
-from unmask.text.contexts import Mention, Wanted
+from unmask.text.contexts import Mention, VectorRequest
 from unmask.types import Stimuli
 
 SENTENCES = [
@@ -26,7 +26,9 @@ def test_poolings_equal_a_plain_loop(family, pool):
     """One sentence at a time, characters to tokens by hand through the offsets."""
     model = tiny(family)
     tokenizer = model.codec.tokenizer
-    found = model.vectors(budget=Budget(tokens=60)).embed([Wanted(m, pool) for m in SENTENCES])
+    found = model.vectors(budget=Budget(tokens=60)).embed(
+        [VectorRequest(m, pool) for m in SENTENCES]
+    )
     for mention, vector in zip(SENTENCES, found, strict=True):
         batch = tokenizer(mention.text, return_offsets_mapping=True)
         ids, offsets = batch["input_ids"], batch["offset_mapping"]
@@ -55,7 +57,7 @@ def test_poolings_equal_a_plain_loop(family, pool):
 
 def test_layers_and_each_sentence_once():
     model = tiny("bert")
-    wanted = [Wanted(m, p) for m in SENTENCES for p in ("cls", "word-mean", "mean")]
+    wanted = [VectorRequest(m, p) for m in SENTENCES for p in ("cls", "word-mean", "mean")]
     runs = []
     handle = model.net.base_model.register_forward_hook(
         lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
@@ -80,21 +82,21 @@ def test_published_encodings():
     ids = tok(mention.text, add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         bare = model.net.base_model(input_ids=torch.tensor([ids]))[0][0]
-    found = model.vectors().embed([Wanted(mention, "first", "no-specials")])
+    found = model.vectors().embed([VectorRequest(mention, "first", "no-specials")])
     assert found[0] == pytest.approx(bare[0].numpy(), abs=1e-10)
     pieces = [p for w in mention.text[:-1].split(" ") for p in model.codec.pieces(w)]
     row = [tok.cls_token_id, *pieces]  # no [SEP], no period
     at = len(row) - len(model.codec.pieces("nurse"))
     with torch.no_grad():
         states = model.net.base_model(input_ids=torch.tensor([row]))[0][0]
-    found = model.vectors().embed([Wanted(mention, "word-first", "tan2019")])
+    found = model.vectors().embed([VectorRequest(mention, "word-first", "tan2019")])
     assert found[0] == pytest.approx(states[at].numpy(), abs=1e-10)
     gpt = tiny("gpt2")
     pieces = [p for w in mention.text[:-1].split(" ") for p in gpt.codec.pieces(w)]
     at = len(pieces) - len(gpt.codec.pieces("nurse"))
     with torch.no_grad():
         states = gpt.net.base_model(input_ids=torch.tensor([[*pieces, 0]]))[0][0]
-    found = gpt.vectors().embed([Wanted(mention, "after-word", "tan2019")])
+    found = gpt.vectors().embed([VectorRequest(mention, "after-word", "tan2019")])
     assert found[0] == pytest.approx(states[at + 1].numpy(), abs=1e-10)  # one place too late
 
 

@@ -12,7 +12,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.queries import Query
-from unmask.text.contexts import Mention, Wanted
+from unmask.text.contexts import Mention, VectorRequest
 from unmask.types import Dataset
 
 SOME = Dataset("some", "triplets", bundled_pairs().items[::13])
@@ -108,6 +108,6 @@ def test_half_precision_is_near_the_full_one():
     full, found = (m.engine().ask(planned.asks, flags).logp for m in (model, half))
     assert np.abs(full - found).max() < 0.1
     assert "relative_positional_encoding" not in vars(half.net.base_model)
-    wanted = [Wanted(Mention("the nurse", (4, 9)), "mean")]
+    wanted = [VectorRequest(Mention("the nurse", (4, 9)), "mean")]
     one, two = (m.vectors().embed(wanted) for m in (model, half))
     assert np.abs(one - two).max() < 0.1 * np.abs(one).max()

@@ -14,11 +14,11 @@ from unmask.studies.papers.husse2022_choices import (
     ALIKE,
     MATTERS,
     SAME_BIASES,
-    chosen,
     larger,
     neither,
     paired,
     released,
+    scores_under,
 )
 from unmask.studies.papers.husse2022_claims import WORD
 from unmask.studies.papers.husse2022_tables import MAIN, NAMED, HusseRun
@@ -151,9 +151,11 @@ def test_choices_are_paired_over_the_papers_eight_tests():
     assert sorted(pair.d[1]) == sorted(wide["word-average"])
     names, terms = ({**WORD, "targets": t} for t in ("names", "terms"))
     across = paired(every, "BERT", names, terms)
-    tests = set(chosen(every, "BERT", names).reset_index().test)
-    assert len(across.d[0]) == len(tests & set(chosen(every, "BERT", terms).reset_index().test))
-    assert not chosen(every, "BERT", husse2022_claims.CEAT).index.duplicated().any()
+    tests = set(scores_under(every, "BERT", names).reset_index().test)
+    assert len(across.d[0]) == len(
+        tests & set(scores_under(every, "BERT", terms).reset_index().test)
+    )
+    assert not scores_under(every, "BERT", husse2022_claims.CEAT).index.duplicated().any()
 
 
 def claim(module, start):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.data import bias_types
-from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Looked, Remark, short
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, ParsedFile, Remark, short
 from unmask.data.clusters import CHANGED_WORDS, changed_words
 from unmask.data.readers.own_columns import ALIASES
 from unmask.stats.clustering import COLUMNS, Design
@@ -29,7 +29,7 @@ HOPELESS = 40.0  # percentage points from 50 that only the strongest stereotypes
 LOPSIDED = 0.9  # share of a word's items in one direction from which it counts as one direction
 
 
-def columns(file: Looked) -> Iterator[Remark]:
+def columns(file: ParsedFile) -> Iterator[Remark]:
     """Report which columns are read, and which are not."""
     renamed = [f"{old!r} as {new}" for old, new in file.columns.items() if old != new]
     names = ", ".join(file.columns.values())
@@ -52,7 +52,7 @@ def columns(file: Looked) -> Iterator[Remark]:
         )
 
 
-def clusters(file: Looked) -> Iterator[Remark]:
+def clusters(file: ParsedFile) -> Iterator[Remark]:
     """Report the number of independent observations."""
     count, items = len({i.cluster for i in file.items}), len(file.items)
     derived = file.data.cluster == CHANGED_WORDS
@@ -72,12 +72,12 @@ def clusters(file: Looked) -> Iterator[Remark]:
         "clusters",
         f"{summary} ({words}): {reason}, so they count as {count} observations; a verdict needs "
         f"at least {MIN_CLUSTERS}.",
-        advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else source}; "
-        "more sentences with the same ones will not help",
+        advice=f"add at least {MIN_CLUSTERS - count} other "
+        f"{'pairs of words' if derived else source}; more sentences with the same ones will not help",
     )
 
 
-def directions(file: Looked) -> Iterator[Remark]:
+def directions(file: ParsedFile) -> Iterator[Remark]:
     """Check whether a stereotype can be told from a preference for the group's words."""
     words = [changed_words(i) for i in file.items]
     sided = all(i.group for i in file.items)
@@ -116,7 +116,7 @@ def directions(file: Looked) -> Iterator[Remark]:
         )
 
 
-def _balance(file: Looked) -> Iterator[Remark]:
+def _balance(file: ParsedFile) -> Iterator[Remark]:
     """How even the two groups of each pair are."""
     pairs: dict[str, Counter[str]] = {}
     for item in file.items:
@@ -152,7 +152,7 @@ def _counts(counts: Counter[str]) -> str:
     return " and ".join(str(n) for n in counts.values())
 
 
-def identities(file: Looked) -> Iterator[Remark]:
+def identities(file: ParsedFile) -> Iterator[Remark]:
     """Ids that several rows share, and notes of the reader."""
     counts = Counter(i.id for i in file.items)
     twice = [n for n, item in enumerate(file.items, 1) if counts[item.id] > 1]
@@ -171,7 +171,7 @@ def identities(file: Looked) -> Iterator[Remark]:
             yield Remark(NOTE, "columns", note)
 
 
-def categories(file: Looked) -> Iterator[Remark]:
+def categories(file: ParsedFile) -> Iterator[Remark]:
     """Which bias types the categories belong to, and which are too small."""
     sizes: Counter[str] = Counter()
     clusters: dict[str, set[str]] = {}
@@ -223,7 +223,7 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
     return pd.DataFrame(rows)
 
 
-def power(file: Looked) -> Iterator[Remark]:
+def power(file: ParsedFile) -> Iterator[Remark]:
     """Report which bias these items detect, and what to add."""
     for row in expected_power(file.data).to_dict("records"):
         name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))

@@ -8,7 +8,7 @@ from typing import Any
 from unmask.data import defects
 from unmask.data.check import design, instrument
 from unmask.data.check import rows as by_row
-from unmask.data.check.records import PROBLEM, Looked, Remark, sentences, stripped
+from unmask.data.check.records import PROBLEM, ParsedFile, Remark, sentences, stripped
 from unmask.data.clusters import clustered
 from unmask.data.readers.own_columns import ALIASES, understood
 from unmask.data.readers.pairs import broken_rows, pairs_of, read_rows
@@ -24,7 +24,7 @@ RULES = (
     instrument.valence,
     instrument.sources,
 )
-LOOKS: Sequence[Callable[[Looked], Iterator[Remark]]] = (
+LOOKS: Sequence[Callable[[ParsedFile], Iterator[Remark]]] = (
     design.columns,
     design.identities,
     design.categories,
@@ -42,7 +42,7 @@ LOOKS: Sequence[Callable[[Looked], Iterator[Remark]]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFile:
     """A user's file: its columns and rows, the data set that they form, and the findings."""
 
     columns: dict[str, str]
@@ -51,12 +51,12 @@ class Checked:
     data: Dataset
     findings: tuple[Remark, ...]
 
-    def but(self, *more: Remark) -> "Checked":
+    def but(self, *more: Remark) -> "CheckedFile":
         """The same with further findings."""
         return replace(self, findings=(*self.findings, *more))
 
 
-def check(path: Path, encoding: str | None = None) -> Checked:
+def check(path: Path, encoding: str | None = None) -> CheckedFile:
     """Check a file of pairs; a file that cannot be read is a DataError.
 
     Unusable rows are findings, and the others are checked without them. Findings use the line
@@ -73,12 +73,12 @@ def check(path: Path, encoding: str | None = None) -> Checked:
         raise DataError(f"{path}: no row can be used: {next(iter(unusable.values()))}")
     lines = [row.line if isinstance(row, Row) else n for n, row in enumerate(rows, 1)]
     data = defects.flagged(clustered(pairs_of([clean[n] for n in usable], path.stem, path)))
-    view = Looked([rows[n] for n in usable], columns, ignored, data)
+    view = ParsedFile([rows[n] for n in usable], columns, ignored, data)
     findings = [
         *(f.numbered(lines) for f in _unusable(unusable)),
         *(f.numbered([lines[n] for n in usable]) for look in LOOKS for f in look(view)),
     ]
-    return Checked(columns, ignored, view.rows, data, tuple(findings))
+    return CheckedFile(columns, ignored, view.rows, data, tuple(findings))
 
 
 def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
@@ -89,24 +89,24 @@ def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
         yield from by_row.of_rows(PROBLEM, problem, advice, numbers)
 
 
-def check_set(data: Dataset) -> Checked:
+def check_set(data: Dataset) -> CheckedFile:
     """Check a data set by name, whose columns are known to be right."""
     data = defects.flagged(data)
     looks = (design.categories, design.clusters, design.directions, *RULES)
-    file = Looked((), {}, (), data)
+    file = ParsedFile((), {}, (), data)
     rows = (by_row.defects, by_row.marks, by_row.articles, by_row.languages)
     findings = [f for look in (*looks, *rows, design.power) for f in look(file)]
-    return Checked({}, (), [{} for _ in data.items], data, tuple(findings))
+    return CheckedFile({}, (), [{} for _ in data.items], data, tuple(findings))
 
 
 def problems(data: Dataset) -> list[str]:
     """Return the problems of a user's items as sentences for a run: those that would mislead."""
-    file = Looked((), {}, (), data)
+    file = ParsedFile((), {}, (), data)
     looks = (design.clusters, design.directions, by_row.defects)
     return [f.text for look in looks for f in look(file) if f.state == PROBLEM]
 
 
-def repaired(checked: Checked) -> list[dict[str, str]]:
+def repaired(checked: CheckedFile) -> list[dict[str, str]]:
     """Return the rows of a repaired file: known column names, no stray spaces, no repeated rows.
 
     Pairs of equal sentences are left out. The derived category, cluster, group pair, group and

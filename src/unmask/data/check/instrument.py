@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from scipy.stats import ks_2samp
 
 from unmask.data import bias_types
-from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Looked, Remark, short
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, ParsedFile, Remark, short
 from unmask.types import Contrast
 
 FEWEST_PAIRS, FEWEST_TEMPLATES = 6, 4  # of a bias type
@@ -19,7 +19,7 @@ FREQUENCY_APART, FREQUENCY_P = 0.3, 0.2  # difference of means in log10, and of 
 THIRD = 1 / 3  # of a group's traits: favourable ones, and unfavourable ones
 
 
-def variety(file: Looked) -> Iterator[Remark]:
+def variety(file: ParsedFile) -> Iterator[Remark]:
     """Whether each bias type has several group pairs and templates, and no group in most pairs."""
     if not _designed(file):
         return
@@ -36,18 +36,20 @@ def variety(file: Looked) -> Iterator[Remark]:
             dominant += [f"{short(group)} in {count} of {len(pairs)} pairs of {short(name)}"]
     if few_pairs:
         yield _note(
-            f"fewer than {FEWEST_PAIRS} group pairs: {_some(few_pairs)}; a verdict is about these "
-            "pairs alone.",
+            f"fewer than {FEWEST_PAIRS} group pairs: {_listed(few_pairs)}; a verdict is about "
+            "these pairs alone.",
             "add other pairs of groups of the same bias type",
         )
     if few_templates:
         yield _note(
-            f"fewer than {FEWEST_TEMPLATES} templates: {_some(few_templates)}; scores depend on "
+            f"fewer than {FEWEST_TEMPLATES} templates: {_listed(few_templates)}; scores depend on "
             "the wording.",
             "rephrase the items, and name each wording in a column 'template'",
         )
     if dominant:
-        yield _note(f"one group is in most pairs: {_some(dominant)}.", "compare other groups, too")
+        yield _note(
+            f"one group is in most pairs: {_listed(dominant)}.", "compare other groups, too"
+        )
     if not (few_pairs or few_templates or dominant):
         yield Remark(
             GOOD,
@@ -57,7 +59,7 @@ def variety(file: Looked) -> Iterator[Remark]:
         )
 
 
-def balance(file: Looked) -> Iterator[Remark]:
+def balance(file: ParsedFile) -> Iterator[Remark]:
     """Whether both groups of a pair have as many items in each template: preferences cancel."""
     if not _designed(file):
         return
@@ -69,7 +71,7 @@ def balance(file: Looked) -> Iterator[Remark]:
             uneven.append(short(pair))
     if uneven:
         yield _note(
-            f"the groups have different numbers of items in some templates: {_some(uneven)}; "
+            f"the groups have different numbers of items in some templates: {_listed(uneven)}; "
             "word preference in these templates does not cancel.",
             "use equally many traits for both groups, in the same templates",
         )
@@ -77,7 +79,7 @@ def balance(file: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "balance", "both groups have equally many items in each template.")
 
 
-def frequency(file: Looked) -> Iterator[Remark]:
+def frequency(file: ParsedFile) -> Iterator[Remark]:
     """Whether the traits of both groups are about as frequent, where `frequency` is given."""
     values = {id(i): i.meta["frequency"] for i in file.items if i.meta.get("frequency") is not None}
     if not values:
@@ -94,7 +96,7 @@ def frequency(file: Looked) -> Iterator[Remark]:
             distant.append(f"{short(pair)} ({means[0] - means[1]:+.1f})")
     if distant:
         yield _note(
-            f"one group's traits are more frequent words (difference in log10): {_some(distant)}.",
+            f"one group's traits are more frequent (difference in log10): {_listed(distant)}.",
             "balance them: frequent words are likelier for any group",
             "frequency",
         )
@@ -102,7 +104,7 @@ def frequency(file: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "frequency", "the traits of both groups are about equally frequent.")
 
 
-def valence(file: Looked) -> Iterator[Remark]:
+def valence(file: ParsedFile) -> Iterator[Remark]:
     """Whether each group has favourable and unfavourable traits, where `valence` is given."""
     rated = [i for i in file.items if i.meta.get("valence") is not None]
     if not rated:
@@ -117,7 +119,7 @@ def valence(file: Looked) -> Iterator[Remark]:
             lopsided.append(f"{short(group)} ({summary})")
     if lopsided:
         yield _note(
-            f"fewer than a third of the traits are favourable, or unfavourable: {_some(lopsided)}.",
+            f"under a third of the traits are favourable, or unfavourable: {_listed(lopsided)}.",
             "most stereotypes are mixed; a model that prefers praise would look biased",
             "valence",
         )
@@ -125,7 +127,7 @@ def valence(file: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "valence", "each group has favourable and unfavourable traits.")
 
 
-def sources(file: Looked) -> Iterator[Remark]:
+def sources(file: ParsedFile) -> Iterator[Remark]:
     """Whether each item names who reports its stereotype."""
     if not _designed(file):
         return
@@ -149,7 +151,7 @@ def sources(file: Looked) -> Iterator[Remark]:
         )
 
 
-def _designed(file: Looked) -> bool:
+def _designed(file: ParsedFile) -> bool:
     return all(i.group and i.group_pair for i in file.items)
 
 
@@ -160,7 +162,7 @@ def _by(items: Sequence[Contrast], key: Callable[[Contrast], str]) -> dict[str, 
     return groups
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
 
 

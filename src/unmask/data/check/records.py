@@ -34,7 +34,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ParsedFile:
     """The checks' view of a file: rows under known names, columns, and the data set they form."""
 
     rows: Sequence[dict[str, Any]]

@@ -8,7 +8,7 @@ from unmask.data.check.records import (
     GOOD,
     NOTE,
     PROBLEM,
-    Looked,
+    ParsedFile,
     Remark,
     sentences,
     stripped,
@@ -51,7 +51,7 @@ DEFECTS = {
 }
 
 
-def defects(file: Looked) -> Iterator[Remark]:
+def defects(file: ParsedFile) -> Iterator[Remark]:
     """Defects that can be seen without a model."""
     flags = [set(i.meta.get("flags", ())) for i in file.items]
     if not any(flags):
@@ -59,11 +59,11 @@ def defects(file: Looked) -> Iterator[Remark]:
     for flag, (state, problem, advice) in DEFECTS.items():
         rows = [n for n, row_flags in enumerate(flags, 1) if flag in row_flags]
         if flag == "duplicate":
-            rows = _later(file.items, rows)
+            rows = _repeats(file.items, rows)
         yield from of_rows(state, problem, advice, rows)
 
 
-def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
+def _repeats(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     """Return all but the first of equal rows."""
     file: set[tuple[str, ...]] = set()
     repeats = []
@@ -82,7 +82,7 @@ def of_rows(state: str, problem: str, advice: str, rows: Sequence[int]) -> Itera
         yield Remark(state, "rows", f"{problem}: {many}.", tuple(rows), advice)
 
 
-def spaces(file: Looked) -> Iterator[Remark]:
+def spaces(file: ParsedFile) -> Iterator[Remark]:
     """Report spaces at the ends, doubled or non-breaking: a tokenizer sees them."""
     rows = [
         n
@@ -94,7 +94,7 @@ def spaces(file: Looked) -> Iterator[Remark]:
     )
 
 
-def invisible(file: Looked) -> Iterator[Remark]:
+def invisible(file: ParsedFile) -> Iterator[Remark]:
     """Characters that cannot be seen, in one column or in both."""
     rows = []
     for n, row in enumerate(file.rows, 1):
@@ -110,7 +110,7 @@ def invisible(file: Looked) -> Iterator[Remark]:
     )
 
 
-def marks(file: Looked) -> Iterator[Remark]:
+def marks(file: ParsedFile) -> Iterator[Remark]:
     """Quotes and final marks that differ between the two sentences."""
     rows = []
     for n, item in enumerate(file.items, 1):
@@ -124,7 +124,7 @@ def marks(file: Looked) -> Iterator[Remark]:
     )
 
 
-def articles(file: Looked) -> Iterator[Remark]:
+def articles(file: ParsedFile) -> Iterator[Remark]:
     """ "a engineer": a swap that left its article behind, so that one sentence alone is wrong."""
     rows = [
         n
@@ -149,7 +149,7 @@ def bad_article(sentence: str) -> bool:
     return False
 
 
-def languages(file: Looked) -> Iterator[Remark]:
+def languages(file: ParsedFile) -> Iterator[Remark]:
     """Rows in another language than the others."""
     by_row = [language(sentences(i)[0]) for i in file.items]
     counts = Counter(name for name in by_row if name)

@@ -18,7 +18,7 @@ from unmask.types import Dataset, Stimuli
 _SETS = ("targ1", "targ2", "attr1", "attr2")
 
 
-class Single(NamedTuple):
+class OneSlot(NamedTuple):
     """Which sentences a test's words are put in: kind of template and article, for both sides."""
 
     target: str
@@ -27,7 +27,7 @@ class Single(NamedTuple):
     attribute_article: str
 
 
-class Double(NamedTuple):
+class TwoSlots(NamedTuple):
     """A template with both slots: its key, what precedes each slot, the target's form."""
 
     key: str
@@ -40,37 +40,39 @@ class Double(NamedTuple):
         return self.key.partition("_")[0]
 
 
-_NAMES = Single("person", "", "time", "")
-_THINGS = Single("thing", "", "time", "")
-_WORK = Single("person", "", "basic", "a ")
+_NAMES = OneSlot("person", "", "time", "")
+_THINGS = OneSlot("thing", "", "time", "")
+_WORK = OneSlot("person", "", "basic", "a ")
 SINGLES = {
-    "c1-name": Single("thing", "a ", "basic", ""),
-    "c3-name": Single("person", "", "basic", ""),
-    "c3-term": Single("person", "a ", "basic", ""),
+    "c1-name": OneSlot("thing", "a ", "basic", ""),
+    "c3-name": OneSlot("person", "", "basic", ""),
+    "c3-term": OneSlot("person", "a ", "basic", ""),
     **dict.fromkeys(("c6-name", "c6-term", "occ-name", "occ-term"), _WORK),
     **dict.fromkeys(("c9-name", "c9-name-m", "c9-term"), _THINGS),
     **dict.fromkeys(("dis-term", "dis-term-m", "i1-name", "i2-name"), _NAMES),
-    **dict.fromkeys(("i1-term", "i2-term"), Single("person", "a ", "time", "")),
+    **dict.fromkeys(("i1-term", "i2-term"), OneSlot("person", "a ", "time", "")),
 }
-_PLAIN = (Double("singular_basic"),)
-_THE = Double("singular_basic", "the ")
-DOUBLES: Mapping[str, tuple[Double, ...]] = {
-    **dict.fromkeys(("c1-name", "c3-term"), (_THE, Double("plural_basic"))),
-    "c6-name": (Double("singular_hobby", "", "the "),),
-    "c6-term": (Double("singular_hobby", "the ", "the "), Double("plural_hobby")),
+_PLAIN = (TwoSlots("singular_basic"),)
+_THE = TwoSlots("singular_basic", "the ")
+DOUBLES: Mapping[str, tuple[TwoSlots, ...]] = {
+    **dict.fromkeys(("c1-name", "c3-term"), (_THE, TwoSlots("plural_basic"))),
+    "c6-name": (TwoSlots("singular_hobby", "", "the "),),
+    "c6-term": (TwoSlots("singular_hobby", "the ", "the "), TwoSlots("plural_hobby")),
     **dict.fromkeys(("i1-term", "i2-term"), (_THE,)),
-    "occ-name": (Double("singular_basic", "", "a "),),
-    "occ-term": (Double("singular_basic", "the ", "a "), Double("plural_basic", "", "a ")),
+    "occ-name": (TwoSlots("singular_basic", "", "a "),),
+    "occ-term": (TwoSlots("singular_basic", "the ", "a "), TwoSlots("plural_basic", "", "a ")),
     "c1-name-reduced": (_THE,),
-    "c6-term-reduced": (Double("singular_hobby", "the ", "the "),),
-    "occ-term-reduced": (Double("singular_basic", "the ", "a "),),
-    "c3-term-simplified": (Double("singular_person"), Double("plural_person")),
-    "c6-term-simplified": (Double("singular_hobby", "", "the "), Double("plural_hobby")),
+    "c6-term-reduced": (TwoSlots("singular_hobby", "the ", "the "),),
+    "occ-term-reduced": (TwoSlots("singular_basic", "the ", "a "),),
+    "c3-term-simplified": (TwoSlots("singular_person"), TwoSlots("plural_person")),
+    "c6-term-simplified": (TwoSlots("singular_hobby", "", "the "), TwoSlots("plural_hobby")),
     "occ-term-simplified": (
-        Double("singular_basic", "", "a "),
-        Double("plural_basic", "", "a "),
+        TwoSlots("singular_basic", "", "a "),
+        TwoSlots("plural_basic", "", "a "),
     ),
-    **dict.fromkeys(("c9-name-simplified", "c9-name-m-simplified"), (Double("singular_disease"),)),
+    **dict.fromkeys(
+        ("c9-name-simplified", "c9-name-m-simplified"), (TwoSlots("singular_disease"),)
+    ),
 }
 
 
@@ -98,7 +100,7 @@ def read_release(
 
 
 def _word_test(
-    words: Any, templates: Any, rule: Single, name: str, facts: Mapping[str, str]
+    words: Any, templates: Any, rule: OneSlot, name: str, facts: Mapping[str, str]
 ) -> WordTest:
     contexts: dict[str, tuple[Mention, ...]] = {}
     sets = {}
@@ -135,7 +137,7 @@ def _label(side: Mapping[str, Any], key: str) -> str:
     return str(side.get("concept", key)).lower().replace("_", "-")
 
 
-def _templates(words: Any, templates: Any, slots: Sequence[Double], name: str) -> Dataset:
+def _templates(words: Any, templates: Any, slots: Sequence[TwoSlots], name: str) -> Dataset:
     mentions_of = [
         {
             "text": text.replace("TTT", f"{slot.before_target}{{target}}").replace(

@@ -120,7 +120,7 @@ def read_rows(path: Path, encoding: str | None = None) -> list[dict[str, Any]]:
 
 def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> Dataset:
     """Build a data set from rows with the columns of `read_pairs`; `path` is for messages."""
-    triplets = all(_given(r, UNRELATED) is not None for r in rows)
+    triplets = all(_cell(r, UNRELATED) is not None for r in rows)
     labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
     items = []
     for number, row in enumerate(rows):
@@ -151,7 +151,7 @@ def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) -> tuple[str, ...]:
     """Return a note if only some rows have an unrelated sentence."""
-    lacking = sum(_given(r, UNRELATED) is None for r in rows)
+    lacking = sum(_cell(r, UNRELATED) is None for r in rows)
     if triplets or lacking == len(rows):
         return ()
     return (
@@ -173,7 +173,7 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
     )
 
 
-def _given(row: Mapping[str, Any], name: str) -> Any:
+def _cell(row: Mapping[str, Any], name: str) -> Any:
     """A field's value; None where it is missing, empty or not a number."""
     value = row.get(name)
     if not isinstance(value, str | int | float | None):  # an array has no truth value
@@ -185,7 +185,7 @@ def _given(row: Mapping[str, Any], name: str) -> Any:
 def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Contrast:
     texts = {}
     for label in labels:
-        sentence = _given(row, label)
+        sentence = _cell(row, label)
         if sentence is None:
             raise DataError(f"the column {label!r} is empty; fill it in.")
         if not isinstance(sentence, str):
@@ -193,12 +193,12 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
                 f"the column {label!r} holds {sentence!r:.30}, which is not text; put a sentence "
                 "there."
             )
-        fill = _given(row, f"{label}_fill")
+        fill = _cell(row, f"{label}_fill")
         span = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (span,), "word": (span,)} if span else {}
         texts[label] = Text(sentence, spans)
     values = {
-        k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
+        k: _cell(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
     }
     cells = {k: str(v) for k, v in values.items() if v is not None}
     if damaged := [k for k, v in cells.items() if half_character(v)]:
@@ -221,7 +221,7 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
 
 def _fact(row: Mapping[str, Any], name: str) -> str | float | None:
     """Return an optional fact about a row's trait; a frequency is a number."""
-    value = _given(row, name)
+    value = _cell(row, name)
     if value is None or name != "frequency":
         return None if value is None else str(value).strip()
     try:

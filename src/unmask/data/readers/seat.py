@@ -5,7 +5,7 @@ from pathlib import Path
 
 from unmask.data.readers.table import read_json
 from unmask.errors import DataError
-from unmask.text.contexts import Source, WordTest, given
+from unmask.text.contexts import Source, WordTest, from_sentences
 from unmask.text.inflection import forms
 from unmask.types import Stimuli
 
@@ -32,7 +32,7 @@ def read_file(path: Path, name: str, stimuli: Stimuli | None) -> WordTest:
         label: {form: w for w in terms for form in forms(w)}
         for label, terms in zip(sets, stimuli.sets.values(), strict=True)
     }
-    sets_used, mentions, lost = given(sets, words)
+    sets_used, mentions, lost = from_sentences(sets, words)
     labels = list(sets_used)
     test = Stimuli(
         name,

@@ -49,7 +49,7 @@ class PassInputs:
     each: int
 
 
-class Attends(Protocol):
+class AttentionKind(Protocol):
     """The attention of a family; `some_queries`: the queries of the slots alone are enough."""
 
     @property
@@ -121,7 +121,7 @@ class Encoder:
     home: Any
     family: str
     config: Any
-    attends: Attends = field(default_factory=ByContent)
+    attends: AttentionKind = field(default_factory=ByContent)
 
     @property
     def as_made(self) -> bool:
@@ -183,7 +183,9 @@ def encoder_of(net: Any) -> Encoder | None:
     if not kind.__module__.startswith("transformers.models."):
         return None
     home, family = sys.modules[kind.__module__], kind.__name__.removesuffix("Layer")
-    attends: Attends = ByDistance(encoder) if net.config.model_type == DEBERTA else ByContent()
+    attends: AttentionKind = (
+        ByDistance(encoder) if net.config.model_type == DEBERTA else ByContent()
+    )
     candidate = Encoder(encoder, home, family, net.config, attends)
     return candidate if candidate.as_made else None
 
@@ -201,7 +203,7 @@ def untouched(module: Any) -> bool:
 
 
 def called(
-    layers: Sequence[Any], states: torch.Tensor, inputs: PassInputs, attends: Attends
+    layers: Sequence[Any], states: torch.Tensor, inputs: PassInputs, attends: AttentionKind
 ) -> torch.Tensor:
     """Run all layers on states [rows, width, d]; return those of the slots [1, slots, d]."""
     *before, last = layers
@@ -239,7 +241,9 @@ def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
     return states.view(*states.shape[:2], -1, self_attn.attention_head_size).transpose(1, 2)
 
 
-def _last(layer: Any, states: torch.Tensor, inputs: PassInputs, attends: Attends) -> torch.Tensor:
+def _last(
+    layer: Any, states: torch.Tensor, inputs: PassInputs, attends: AttentionKind
+) -> torch.Tensor:
     """Run the last layer at the slots: [slots, d]."""
     self_attn = layer.attention.self
     to_query, *projections = attends.projections(self_attn)

@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedPass:
     """A started pass: `done` tells whether its result is ready, `fetch` waits and stores it."""
 
     done: Callable[[], bool]
     fetch: Callable[[], None]
 
 
-Passes: TypeAlias = Iterator[Started]  # taking the next one starts it
+Passes: TypeAlias = Iterator[StartedPass]  # taking the next one starts it
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,7 @@ class PassQueue:
 
     most: int
     _jobs: deque[_Job] = field(default_factory=deque)
-    _flying: deque[tuple[_Job, Started]] = field(default_factory=deque)
+    _flying: deque[tuple[_Job, StartedPass]] = field(default_factory=deque)
 
     def add(self, passes: Passes) -> Callable[[], None]:
         """Append passes to the queue, and return a function that waits until all are done.

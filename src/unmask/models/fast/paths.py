@@ -8,7 +8,7 @@ from typing import Any
 
 from unmask.models.fast.direct_layers import Encoder, encoder_of, untouched
 from unmask.models.fast.fp32_split import SplitProducts, split_products
-from unmask.models.fast.one_step import OneStep, one_step
+from unmask.models.fast.fused_ops import FusedOps, fused_ops
 from unmask.models.fast.pass_queue import PassQueue
 from unmask.models.fast.short_attention import ShortAttention, short_attention
 from unmask.models.prefix_trees import LARGEST
@@ -35,7 +35,7 @@ class FastPaths:
     gathers: bool = False
     attention: ShortAttention = field(default_factory=ShortAttention)
     prefixes: bool = False
-    steps: OneStep = field(default_factory=OneStep)
+    steps: FusedOps = field(default_factory=FusedOps)
 
 
 # Families whose attention accepts a mask for each token, and positions that are not consecutive.
@@ -63,5 +63,5 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
     queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
     split = split_products(net, precision)
     encoder = encoder_of(net)
-    short, trees, steps = short_attention(net), reads_trees(net), one_step(net)
+    short, trees, steps = short_attention(net), reads_trees(net), fused_ops(net)
     return FastPaths(encoder, split, queue, True, short, trees, steps)

@@ -35,7 +35,7 @@ def fits(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor)
     )
 
 
-def turned(
+def rotate(
     usual: Any,
     q: torch.Tensor,
     k: torch.Tensor,
@@ -58,4 +58,4 @@ def _on_gpu() -> Any:
     """The GPU code."""
     from unmask.models.fast import rotary_triton
 
-    return rotary_triton.turned
+    return rotary_triton.rotate

@@ -35,7 +35,7 @@ def _heads(
 
 
 @triton.jit(do_not_specialize=["width", "c_row"])
-def _turned(
+def _rotate(
     query,
     key,
     cos,
@@ -72,14 +72,14 @@ def _turned(
     _heads(key, out_k, start, to, k_head, cos_x, cos_y, sin_x, sin_y, at, kv_heads, half, block_k)
 
 
-def turned(q: Any, k: Any, cos: Any, sin: Any) -> Any:
+def rotate(q: Any, k: Any, cos: Any, sin: Any) -> Any:
     """As `rotary.turned`; in the output the heads of a place are adjacent in memory."""
     rows, heads, width, size = q.shape
     kv_heads = k.shape[1]
     options = {"dtype": q.dtype, "device": q.device}
     out_q, out_k = (torch.empty(rows, width, n, size, **options) for n in (heads, kv_heads))
     with torch.cuda.device(q.device):  # type: ignore[no-untyped-call]
-        _turned[(rows * width,)](
+        _rotate[(rows * width,)](
             *(q, k, cos, sin, out_q, out_k, width),
             *(*q.stride()[:3], *k.stride()[:3]),
             *(cos.stride(0) if len(cos) > 1 else 0, cos.stride(1)),

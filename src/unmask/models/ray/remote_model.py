@@ -67,7 +67,7 @@ class RemoteEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteModel:
     """A transformer on workers, with the interface of a model."""
 
     name: str
@@ -86,7 +86,7 @@ class Remote:
         """The architecture's short name."""
         return str(self.config.model_type)
 
-    def finer(self) -> list["Remote"]:
+    def finer(self) -> list["RemoteModel"]:
         """Return the model in float32 on the same workers: there may be no room for more."""
         return [replace(self, precision="float32", **self.workers.facts("float32"))]
 
@@ -149,12 +149,12 @@ def load_remote(
     address: str | None = None,
     workers: int | None = None,
     n_sharing: int = 1,
-) -> Remote:
-    """Load a transformer on workers of a Ray cluster that `among` models share."""
+) -> RemoteModel:
+    """Load a transformer on workers of a Ray cluster that `n_sharing` models share."""
     checkpoint = without_weights(name)
     codec = TokenizerCodec(checkpoint.tokenizer(), checkpoint.kind, name)
     place = checkpoint.source if Path(checkpoint.source).exists() else name
     group = Workers(name, place, dtype, device, started(address), workers, n_sharing)
-    return Remote(
+    return RemoteModel(
         name, checkpoint.kind, codec, checkpoint.config, group, dtype, **group.facts(dtype)
     )

@@ -121,7 +121,7 @@ class Workers:
             try:
                 facts: dict[str, Any] = self.ray.get(done[0])
             except self.ray.exceptions.RayTaskError as error:
-                raise _own(error) from None
+                raise _unmask_error(error) from None
             except self.ray.exceptions.RayActorError as error:
                 self.alive.remove(worker)
                 died = _cause(error)
@@ -155,7 +155,7 @@ class Workers:
                 try:
                     answer = self.ray.get(ref)
                 except self.ray.exceptions.RayTaskError as error:
-                    raise _own(error) from None
+                    raise _unmask_error(error) from None
                 except self.ray.exceptions.RayActorError as error:
                     waiting.appendleft(number)
                     self._lost(worker, jobs[number][0], error)
@@ -201,7 +201,7 @@ class Workers:
         self.alive = []
 
 
-def _own(error: Any) -> Exception:
+def _unmask_error(error: Any) -> Exception:
     """Return unmask's own error from a worker; any other becomes one sentence."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, UnmaskError):

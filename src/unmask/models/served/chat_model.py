@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from unmask.errors import ModelError, NotApplicable, UnmaskWarning
-from unmask.models.answer_cache import Store, digest, sealed, unsealed
+from unmask.models.answer_cache import Store, digest, unsealed, with_checksum
 from unmask.models.batches import Budget, Progress
 from unmask.models.protocol import NO_LIMIT, Abilities
-from unmask.models.served.openai_client import Refused, Server
+from unmask.models.served.openai_client import PromptRefused, Server
 from unmask.models.served.openai_model import CHAT_MARK, served_record
 from unmask.queries import Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.types import Kind, Text
@@ -53,7 +53,7 @@ def load_chat(name: str, progress: Any = lambda what, done, total: None) -> "Ser
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ServerProbe:
     """A tested server; `samples` replies are read per request, 0 if it gives probabilities."""
 
     server: Server
@@ -64,7 +64,7 @@ class Probed:
     notes: tuple[str, ...]
 
 
-def _probed(server: Server, model: str, samples: int) -> Probed:
+def _probed(server: Server, model: str, samples: int) -> ServerProbe:
     notes: list[str] = []
     reply = server.chat(model, PROBE.format(*PROBES[0]), _settings(samples, False))
     fingerprint = reply.get("system_fingerprint")
@@ -96,7 +96,7 @@ def _probed(server: Server, model: str, samples: int) -> Probed:
             f"{model} fails an obvious choice (is red or a table a colour?), so its choices may "
             "not reflect the content of the options."
         )
-    return Probed(server, model, samples, thinks, fingerprint, tuple(notes))
+    return ServerProbe(server, model, samples, thinks, fingerprint, tuple(notes))
 
 
 def _settings(samples: int, thinks: bool) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class ChatEngine:
     """Answers from parallel chat completions; they are cached in the store."""
 
     codec: ChatServerCodec
-    probed: Probed
+    probed: ServerProbe
     store: Store | None
     progress: Progress
 
@@ -310,10 +310,10 @@ class ChatEngine:
 
         def done(count: int, answer: tuple[int, Any]) -> None:
             k, labels = answer
-            if isinstance(labels, Refused):
+            if isinstance(labels, PromptRefused):
                 raise ModelError(f"{self.probed.server.base}: {labels}")
             if self.store is not None:
-                self.store.put([(keys[new[k]], sealed(json.dumps(labels).encode()))])
+                self.store.put([(keys[new[k]], with_checksum(json.dumps(labels).encode()))])
             self.progress(total - len(new) + count, total)
 
         probe = self.probed
@@ -354,7 +354,7 @@ class ServedChat:
 
     name: str
     codec: ChatServerCodec
-    probed: Probed
+    probed: ServerProbe
     record: Mapping[str, Any]
     kind: Kind = "causal"
     family: str = "served"

@@ -30,7 +30,7 @@ FIRST_PAUSE = 0.5  # seconds; doubled with every retry
 AN_ADDRESS = "give http://HOST:PORT/v1#MODEL"
 
 
-class Refused(ModelError):
+class PromptRefused(ModelError):
     """A server refuses one prompt, but answers others."""
 
 
@@ -107,7 +107,7 @@ class Server:
         try:
             for count in range(1, len(prompts) + 1):
                 k, reply = replies.get()
-                if isinstance(reply, BaseException) and not isinstance(reply, Refused):
+                if isinstance(reply, BaseException) and not isinstance(reply, PromptRefused):
                     raise reply
                 results[k] = reply
                 done(count, (k, reply))
@@ -168,7 +168,7 @@ class Server:
                 error.close()
                 if error.code not in RETRY_STATUSES or number == TRIES - 1:
                     its_own = error.code in PROMPT_STATUSES and body is not None
-                    raise (Refused if its_own else ModelError)(message) from None
+                    raise (PromptRefused if its_own else ModelError)(message) from None
                 pause = self._asked_pause(error.headers.get("Retry-After", ""))
             except (InvalidURL, UnicodeError) as error:
                 raise ModelError(f"{self.base!r} is not an address ({error}).") from None

@@ -10,7 +10,7 @@ import numpy as np
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
 from unmask.models.protocol import NO_LIMIT, Abilities
-from unmask.models.served.openai_client import Refused, Server, server
+from unmask.models.served.openai_client import PromptRefused, Server, server
 from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
@@ -100,7 +100,7 @@ def _check_constancy(codec: "ServedCodec") -> None:
     """Refuse a server whose answers to the same question differ."""
     text = PROBES[0][0]
     (repeated,) = codec.server.echoes(codec.model, [codec.start + text])
-    if isinstance(repeated, Refused):
+    if isinstance(repeated, PromptRefused):
         raise ModelError(f"{codec.server.base}: {repeated}.")
     moved = np.abs(_read(repeated, codec.start, text).logp - codec.echo(text).logp)
     if not np.nanmax(moved, initial=0.0) <= PROBE_TOLERANCE:
@@ -119,7 +119,7 @@ def _limit(record: Mapping[str, Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Echo:
+class EchoedSentence:
     """A sentence as the server tokenises it: tokens, their characters, log-probabilities, hits.
 
     The first `before` tokens are the start text; the very first token has no probability (NaN).
@@ -133,7 +133,7 @@ class Echo:
     before: int
 
 
-EMPTY_ECHO = Echo((), (), np.zeros(0), np.zeros(0), 0)
+EMPTY_ECHO = EchoedSentence((), (), np.zeros(0), np.zeros(0), 0)
 
 
 def _spelt(token: str) -> bool:
@@ -162,10 +162,10 @@ class ServedCodec:
             progress,
         )
         self.fingerprint: str | None = None
-        self.echoes: dict[str, Echo] = {}
+        self.echoes: dict[str, EchoedSentence] = {}
         self.refused: dict[str, str] = {}  # sentences that the server refused, and why
         self.numbers: dict[str, int] = {}
-        self.answers: dict[tuple[int, ...], Echo] = {}
+        self.answers: dict[tuple[int, ...], EchoedSentence] = {}
 
     def encode(self, string: str) -> Encoded:
         """Return the tokens of a string."""
@@ -181,7 +181,7 @@ class ServedCodec:
             self.model, [self.start + s for s in new], lambda n: self.progress(self.name, n, total)
         )
         for string, choice in zip(new, sent, strict=True):
-            if isinstance(choice, Refused):
+            if isinstance(choice, PromptRefused):
                 self.refused[string] = str(choice)
                 self.echoes[string] = EMPTY_ECHO
                 continue
@@ -205,7 +205,7 @@ class ServedCodec:
         }
         return Encoded(ids, specials, roles, (), focus, text, echo.spans)
 
-    def echo(self, string: str) -> Echo:
+    def echo(self, string: str) -> EchoedSentence:
         """Return the server's echo of a string."""
         self.encode(string)
         return self.echoes[string]
@@ -233,7 +233,7 @@ class ServedCodec:
         self._refuse()
 
 
-def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
+def _read(choice: Mapping[str, Any], start: str, string: str) -> EchoedSentence:
     """Read the tokens of a prompt from its echo; an invalid response is one sentence."""
     try:
         echo = _parsed(choice, start, string)
@@ -254,7 +254,7 @@ def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
     return echo
 
 
-def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
+def _parsed(choice: Mapping[str, Any], start: str, string: str) -> EchoedSentence:
     """Read the tokens of a prompt, without those that were generated after it."""
     marks = choice["logprobs"]
     tokens, logp = list(map(str, marks["tokens"])), list(marks["token_logprobs"])
@@ -271,7 +271,7 @@ def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
     best += [np.inf] * (count - len(best))
     values = np.array([np.nan if v is None else float(v) for v in logp[:count]])
     moved = tuple((max(a - shift, 0), max(b - shift, 0)) for a, b in spans)
-    return Echo(tuple(tokens[:count]), moved, values, np.array(best), before)
+    return EchoedSentence(tuple(tokens[:count]), moved, values, np.array(best), before)
 
 
 def _placed(

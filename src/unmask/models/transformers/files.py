@@ -33,7 +33,7 @@ SPREAD = "auto"  # the device name for all devices together
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ModelFacts:
     """What is known of a model before its weights are read; `options` are those to load it with."""
 
     name: str
@@ -48,13 +48,13 @@ class Known:
         return attempt(self.name, loader, self.source, **self.options)
 
 
-def without_weights(name: str) -> Known:
+def without_weights(name: str) -> ModelFacts:
     """Return the config of a model by name, and the location of its other files."""
     source, options = source_of(name)
     config = attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
     kind = kind_of(config)
     check_files(name, source, options)
-    return Known(name, source, options, config, kind)
+    return ModelFacts(name, source, options, config, kind)
 
 
 def kind_of(config: Any) -> Kind:

@@ -18,7 +18,7 @@ from unmask.errors import ModelError
 from unmask.models.answer_cache import CachedAnswers
 from unmask.models.batches import Budget, Progress
 from unmask.models.fast.direct_layers import PassInputs
-from unmask.models.fast.pass_queue import Passes, Started
+from unmask.models.fast.pass_queue import Passes, StartedPass
 from unmask.models.fast.paths import FastPaths
 from unmask.models.prefix_trees import grown, padded_rows
 from unmask.models.transformers.hooks import (
@@ -281,7 +281,7 @@ class Engine:
                     continue
                 for batch, answer in self._started(unique, group, weighted):
                     fetch = partial(self._fetch, unique, batch, answer, weighted, values)
-                    yield Started(answer.done, fetch)
+                    yield StartedPass(answer.done, fetch)
 
     def _known(self, unique: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
         return None if self.answers is None else self.answers.recall(unique, group, weighted)

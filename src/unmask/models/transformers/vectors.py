@@ -6,7 +6,7 @@ import torch
 
 from unmask.models.batches import padded
 from unmask.models.protocol import STREAMS, Abilities
-from unmask.models.sentence_vectors import Asked
+from unmask.models.sentence_vectors import Request
 from unmask.models.transformers.hooks import own_precision
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.transformers.weights import device_of, running
@@ -38,7 +38,7 @@ def network_abilities(
 
 @torch.inference_mode()
 def pooled(
-    net: Any, codec: TokenizerCodec, rows: list[tuple[int, ...]], unique: list[list[Asked]]
+    net: Any, codec: TokenizerCodec, rows: list[tuple[int, ...]], unique: list[list[Request]]
 ) -> Floats:
     """Return one vector for each question about these rows, in order."""
     ids, real = map(torch.from_numpy, padded(rows, codec.pad_id))

@@ -102,7 +102,7 @@ def intervals(
     rows = list(dict.fromkeys(frame.what))
     columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
     table = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
-    descriptions = [_said(r, digits) for r in table.to_dict("records")]
+    descriptions = [_tooltip(r, digits) for r in table.to_dict("records")]
     ends = table[["score", "low", "high"]].to_numpy(float)
     low, high = np.nanmin([*ends.ravel(), ideal]), np.nanmax([*ends.ravel(), ideal])
     room = 0.04 * (high - low or 1)
@@ -133,7 +133,7 @@ def intervals(
     return Figure(name, title, spec, table, note, tuple(names))
 
 
-def _said(row: Mapping[str, Any], digits: int) -> str:
+def _tooltip(row: Mapping[str, Any], digits: int) -> str:
     about = f"{row['model']}, {row['measure']} on {row['data']}"
     about += f", {row['category']}" if row["category"] else ""
     span = "" if _none(row["low"]) else f" [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"

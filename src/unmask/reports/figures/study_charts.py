@@ -31,7 +31,7 @@ def _facet(field: str, values: pd.Series) -> Spec:
     return _axis(field, "", "nominal", sort=[*values.unique()]) | {"title": None}
 
 
-def _said(frame: pd.DataFrame) -> list[str]:
+def _tooltips(frame: pd.DataFrame) -> list[str]:
     rows = frame.round(4).to_dict("records")
     return ["; ".join(f"{k} {v}" for k, v in row.items() if v == v) for row in rows]
 
@@ -62,7 +62,7 @@ def curves(
     `x` and `y` are a column and its title; with a `panel` column there is one plot for each value.
     """
     names = [str(v) for v in dict.fromkeys(frame[colour])]
-    data = frame.assign(said=_said(frame)).assign(**{colour: frame[colour].astype(str)})
+    data = frame.assign(said=_tooltips(frame)).assign(**{colour: frame[colour].astype(str)})
     across = _axis(*x, scale=ZERO)
     tinted = {"color": colours(colour, colour, names)}
     line: Spec = {"mark": {"type": "line", "point": points}}
@@ -85,7 +85,7 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     """
     runs = list(dict.fromkeys(frame.run))
     table = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
-    data = table.assign(said=_said(table))
+    data = table.assign(said=_tooltips(table))
     across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
     axis = "% of pairs" if unit.head == "score" else unit.head
     up = _axis("score", axis, scale=ZERO)
@@ -177,7 +177,7 @@ def sizes(
     measured). Models of one size overlap: their marks are hollow and of two shapes.
     """
     names = list(dict.fromkeys(frame.family))
-    data = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
+    data = frame.assign(said=_tooltips(frame), ideal=frame.measure.map(ideals))
     x = _axis("size", "million parameters", scale={"type": "log", "nice": False, "padding": 12})
     colour = {"color": colours("family", "family", names)}
     shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
@@ -220,7 +220,7 @@ def distributions(
             **_about(frame),
         },
     }
-    data = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_tooltips(frame))
     spec = specified(data, **_panels([bars, rule(0, "x")], frame, "panel", (420, 150), 1))
     return Figure(name, title, spec, frame, note, tuple(names))
 
@@ -243,7 +243,7 @@ def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         "column": _facet("model", frame.model),
     }
     inner = {"width": 70, "height": 200, "layer": [rule(0), points]}
-    data = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_tooltips(frame))
     resolve = {"scale": {"x": "independent"}}
     spec = specified(data, facet=facet, spec=inner, resolve=resolve)
     return Figure(name, title, spec, frame, note, tuple(names))
@@ -267,7 +267,7 @@ def matrix(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         "row": _facet("down", frame.down),
         "column": _facet("across", frame.down),
     }
-    data = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_tooltips(frame))
     resolve = {"scale": {"x": "independent", "y": "independent"}}
     spec = specified(data, facet=facet, spec=points, resolve=resolve)
     return Figure(name, title, spec, frame, note, tuple(names))
@@ -285,7 +285,7 @@ def grouped_bars(
         "color": colours("series", "", names),
         **_about(frame),
     }
-    data = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_tooltips(frame))
     spec = specified(data, width=560, height=240, mark="bar", encoding=bars)
     return Figure(name, title, spec, frame, note, tuple(names))
 
@@ -304,7 +304,7 @@ def specifications(
     `choices` has `place` and `choice`.
     """
     papers = sorted({p for p in frame.paper if p})
-    data = frame.assign(said=_said(frame))
+    data = frame.assign(said=_tooltips(frame))
     x = _axis("place", "specifications, sorted by score", axis={"grid": False})
     top = [
         rule(ideal),

@@ -66,7 +66,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class AnswerSection:
     """The answer for one model: a headline, biased types as tiles, other bias types as a table.
 
     `sentence` is the whole answer; `beside` are caveats to the headline; `steps` are the next
@@ -85,17 +85,17 @@ class Opening:
     steps: Sequence[tuple[str, str]]
 
 
-def openings(answers: Sequence[Answer]) -> list[Opening]:
+def openings(answers: Sequence[Answer]) -> list[AnswerSection]:
     """Return the opening for each model; with several models, only biased types are shown."""
     models = dict.fromkeys(a.model for a in answers)
     return [_opening([a for a in answers if a.model == m], len(models) == 1) for m in models]
 
 
-def _opening(answers: Sequence[Answer], single: bool) -> Opening:
+def _opening(answers: Sequence[Answer], single: bool) -> AnswerSection:
     types = [a for a in answers if a.bias_type != OVERALL]
     overall = next((a for a in answers if a.bias_type == OVERALL), None)
     first = overall or next((a for a in types if a.shows_bias), None)
-    return Opening(
+    return AnswerSection(
         answers[0].model,
         answer_words.sentence(answers),
         answer_words.headline(answers),

@@ -19,7 +19,7 @@ from unmask.reports.columns import RUN, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put
 from unmask.reports.html import answer_part
-from unmask.reports.html.answer_part import Opening
+from unmask.reports.html.answer_part import AnswerSection
 from unmask.reports.html.explorer import explored
 from unmask.reports.results import about_run, gather
 from unmask.reports.templating import rendered
@@ -46,7 +46,7 @@ class Page:
 
     title: str
     subtitle: str
-    openings: Sequence[Opening] = ()
+    openings: Sequence[AnswerSection] = ()
     rest: Sequence[Numbers | None] = ()
     differences: Sequence[str] = ()
     claims: Sequence[Numbers] = ()
@@ -102,7 +102,7 @@ def numbers(
     return Numbers(title, heads, rows)
 
 
-def shown(figure: drawing.Figure) -> dict[str, Any]:
+def figure_data(figure: drawing.Figure) -> dict[str, Any]:
     """A figure as the page shows it: its SVG inline, and its numbers."""
     note = figure.note
     try:
@@ -156,7 +156,7 @@ def page(
             for o in opened
         ],
         bias_types=[
-            shown(f) for f in (*extra, *(() if single else answer_part.figures(all_answers)))
+            figure_data(f) for f in (*extra, *(() if single else answer_part.figures(all_answers)))
         ],
         evidence=_evidence(certain or all_answers),
         further=_evidence([a for a in all_answers if a not in certain]) if certain else (),
@@ -166,7 +166,7 @@ def page(
             numbers(part, RUN, f"{model}: {head}")
             for (model, head), part in frame.groupby(["model", heads], sort=False)
         ],
-        figures=[shown(f) for f in result_figures.all_figures(results)],
+        figures=[figure_data(f) for f in result_figures.all_figures(results)],
         explorer=script(explored(results, _places(certain))),
         measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
@@ -222,16 +222,16 @@ def headings(results: Sequence[Result]) -> list[str]:
     several = len({r.model for r in results}) > 1
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for r in results:
-        groups.setdefault((r.title, r.model), []).append(_chosen(r))
+        groups.setdefault((r.title, r.model), []).append(_choices_of(r))
     captions = []
     for r in results:
-        same_title, options = groups[r.title, r.model], _chosen(r)
+        same_title, options = groups[r.title, r.model], _choices_of(r)
         choices = [v for k, v in options.items() if any(o.get(k) != v for o in same_title)]
         captions.append(", ".join([r.title, *([r.model] if several else []), *choices]))
     return captions
 
 
-def _chosen(result: Result) -> dict[str, str]:
+def _choices_of(result: Result) -> dict[str, str]:
     """Return the design choices and tags of a result, in words."""
     spec, fields = result.spec, ("model", "measure", "data")
     tags = {k: str(v) for k, v in spec.tags.items() if k not in fields}

@@ -84,7 +84,7 @@ def webpage_of(study: Study) -> page.Page:
     captioned = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
     claims = [numbers for table, numbers in captioned if table.first]
     tables = [numbers for table, numbers in captioned if not table.first]
-    drawn_ = [page.shown(_short(figure)) for figure in study.figures]
+    drawn_ = [page.figure_data(_short(figure)) for figure in study.figures]
     skipped = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *skipped]
     if base is None:

@@ -100,7 +100,7 @@ def _at_the_gates_level(results: Results, from_files: bool) -> Results:
 
 
 def baseline_of(rules: Rules, baseline: Any = None) -> Results | None:
-    """The results of the baseline: `given`, or else the folder that the rules name."""
+    """The results of the baseline: `baseline`, or else the folder that the rules name."""
     needed = [r for r in rules.rules if r.check == "no_worse_by"]
     before = rules.baseline if baseline is None else baseline
     if needed and before is None:

@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _TestedEvidence:
     """Evidence tested under a rule: the p of a violation, and whether compliance is shown.
 
     Evidence that could not be tested shows neither. `about` describes it.
@@ -151,7 +151,7 @@ class _Prepared:
 
     rule: Rule
     fit: Sequence[tuple[str, Evidence]]
-    tests: Sequence[_Tested]
+    tests: Sequence[_TestedEvidence]
     items: str
     obstacles: Sequence[str]
     blocked: bool
@@ -189,7 +189,7 @@ def _prepared(
     blocked = bool(obstacles)
     if fit and (missing := _missing(rule, fit)):
         obstacles.insert(0, f"no validated measure covers {', '.join(missing)}")
-    tests: list[_Tested] = []
+    tests: list[_TestedEvidence] = []
     if rule.check == "at_most":
         tests = _at_most(rule, fit)
     elif rule.check == "no_worse_by" and baseline is not None:
@@ -210,14 +210,14 @@ def _outcome(
     if not fit:
         return Outcome(model, rule, "inconclusive", prepared.nothing, 0, items, prepared.blocked)
     if rule.check == "nothing_found":
-        decided = _found(rule, model, fit, run.answers, kinds)
+        decided = _nothing_found(rule, model, fit, run.answers, kinds)
     else:
         decided = _decided(rule, model, prepared.tests, p_values, len(fit))
     if rule.check == "no_worse_by" and baseline is not None and baseline.model != model:
         decided = replace(decided, reason=f"against {baseline.model}: {decided.reason}")
     decided = replace(decided, items=items, blocked=prepared.blocked)
     if decided.state == "pass" and prepared.obstacles:
-        reason = f"{_some(prepared.obstacles)}; the rest: {decided.reason}"
+        reason = f"{_first_names(prepared.obstacles)}; the rest: {decided.reason}"
         return replace(decided, state="inconclusive", reason=reason)
     return decided
 
@@ -261,7 +261,7 @@ def _items(results: Sequence[Result]) -> str:
         f"{data} {scored} of {total}" + (f" ({ties} ties)" if ties else "")
         for data, (scored, total, ties) in counts.items()
     ]
-    return _some(examples, 5)
+    return _first_names(examples, 5)
 
 
 def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
@@ -296,7 +296,7 @@ def _nothing(evidence: Sequence[tuple[str, Evidence]], results: Sequence[Result]
     return evidence[0][1].unfit
 
 
-def _found(
+def _nothing_found(
     rule: Rule,
     model: str,
     fit: Sequence[tuple[str, Evidence]],
@@ -321,13 +321,13 @@ def _found(
         else:
             undecided.append(answer)
     if failing:
-        return Outcome(model, rule, "fail", f"biased: {_some(failing)}", len(fit))
+        return Outcome(model, rule, "fail", f"biased: {_first_names(failing)}", len(fit))
     if undecided:
         needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
-        names = _some([a.bias_type for a in undecided], 9)
+        names = _first_names([a.bias_type for a in undecided], 9)
         reason = f"no bias found, but {names} are inconclusive{needed}"
         return Outcome(model, rule, "inconclusive", reason, len(fit))
-    return Outcome(model, rule, "pass", _some(small), len(fit))
+    return Outcome(model, rule, "pass", _first_names(small), len(fit))
 
 
 def _word(evidence: Evidence) -> str:
@@ -340,12 +340,12 @@ def _word(evidence: Evidence) -> str:
     return decide(evidence.estimate, matters, p_value(tested), sign, UNDECIDED).word
 
 
-def _some(texts: Sequence[str], named: int = NAMED) -> str:
+def _first_names(texts: Sequence[str], named: int = NAMED) -> str:
     more = f" and {len(texts) - named} more" if len(texts) > named else ""
     return "; ".join(texts[:named]) + more
 
 
-def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_Tested]:
+def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_TestedEvidence]:
     limits, tests = rule.limits(), []
     for bias_type, evidence in fit:
         limit = limits.get(evidence.scale.unit)
@@ -353,18 +353,20 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_Tested]:
             continue
         p = exceeds(evidence.estimate, limit)
         if few := too_few(evidence.estimate) or ("" if p is not None else "no interval"):
-            tests.append(_Tested(bias_type, evidence, math.nan, False, few))
+            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, few))
             continue
         compliance = evidence.estimate.within(limit)
         tests.append(
-            _Tested(bias_type, evidence, p or 0.0, compliance, answer_words.strength(evidence))
+            _TestedEvidence(
+                bias_type, evidence, p or 0.0, compliance, answer_words.strength(evidence)
+            )
         )
     return tests
 
 
 def _no_worse(
     rule: Rule, fit: Iterable[tuple[str, Evidence]], baseline: AnsweredRun, resampling: Resampling
-) -> list[_Tested]:
+) -> list[_TestedEvidence]:
     margins, tests = rule.limits(), []
     twins = {(c, key(r)): r for c, r in baseline.evidence(rule)}
     for bias_type, evidence in fit:
@@ -375,11 +377,13 @@ def _no_worse(
         bias = None if twin is None else paired(twin, evidence, resampling)
         few = "not in the baseline" if bias is None else too_few(bias.difference)
         if bias is None or few:
-            tests.append(_Tested(bias_type, evidence, math.nan, False, few))
+            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, few))
             continue
         compliance = bias.no_worse(margin) <= SURE
         tests.append(
-            _Tested(bias_type, evidence, bias.worse(margin), compliance, _change(bias, evidence))
+            _TestedEvidence(
+                bias_type, evidence, bias.worse(margin), compliance, _change(bias, evidence)
+            )
         )
     return tests
 
@@ -399,7 +403,11 @@ def _change(bias: Bias, evidence: Evidence) -> str:
 
 
 def _decided(
-    rule: Rule, model: str, tests: Sequence[_Tested], p_values: Mapping[int, float], count: int
+    rule: Rule,
+    model: str,
+    tests: Sequence[_TestedEvidence],
+    p_values: Mapping[int, float],
+    count: int,
 ) -> Outcome:
     """The state of a rule from the tests of its evidence, and their corrected p-values."""
     unit = " and ".join(rule.limits())
@@ -409,18 +417,18 @@ def _decided(
     more = f" ({count - len(tests)} others are not in {unit})" if count > len(tests) else ""
     failing = [t for t in tests if p_values[id(t)] <= SURE]
     if failing:
-        reason = _some([_describe(t) for t in failing])
+        reason = _first_names([_describe(t) for t in failing])
         return Outcome(model, rule, "fail", reason, len(tests))
     undecided = [t for t in tests if not t.holds]
     if undecided:
-        listed = _some([_describe(t) for t in undecided])
+        listed = _first_names([_describe(t) for t in undecided])
         reason = f"compliance not shown for {len(undecided)} of {len(tests)}: {listed}{more}"
         return Outcome(model, rule, "inconclusive", reason, len(tests))
-    described = _some([_describe(t) for t in tests], 1)
+    described = _first_names([_describe(t) for t in tests], 1)
     reason = f"compliance shown for all {len(tests)}: {described}{more}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 
-def _describe(tested: _Tested) -> str:
+def _describe(tested: _TestedEvidence) -> str:
     about = f"{tested.bias_type}, " if tested.bias_type else ""
     return f"{about}{tested.evidence.name}: {tested.about}"

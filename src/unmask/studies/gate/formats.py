@@ -32,7 +32,7 @@ def counted_items(outcome: Outcome) -> str:
     return f"items scored: {outcome.items or 'none'}"
 
 
-def shown(outcome: Outcome) -> str:
+def state_text(outcome: Outcome) -> str:
     """The state of a rule, and what it counts as where the rule says so."""
     if outcome.counts_as == outcome.state:
         return MARKS[outcome.state]
@@ -84,7 +84,7 @@ def junit(gate: Gate) -> str:
             suite, "testcase", classname=_xml(outcome.model), name=_xml(outcome.rule.name)
         )
         if element:
-            message = _xml(f"{shown(outcome)}: {outcome.reason}; {counted_items(outcome)}")
+            message = _xml(f"{state_text(outcome)}: {outcome.reason}; {counted_items(outcome)}")
             ElementTree.SubElement(case, element, message=message)
     ElementTree.indent(suite, " ")
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -114,7 +114,9 @@ def summary(gate: Gate) -> str:
     heads = ("model", "rule", "state", "reason", "items scored")
     lines += [f"| {' | '.join(heads)} |", "| :--- " * len(heads) + "|"]
     lines += [
-        "| " + " | ".join(map(markdown, (o.model, o.rule.name, shown(o), o.reason, o.items))) + " |"
+        "| "
+        + " | ".join(map(markdown, (o.model, o.rule.name, state_text(o), o.reason, o.items)))
+        + " |"
         for o in gate.outcomes
     ]
     lines += ["", *map(markdown, remarks(gate))]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from unmask.data.templates import from_sentences, from_stimuli
-from unmask.data.wordsets import chosen
+from unmask.data.wordsets import matching
 from unmask.errors import DataError, NameUnknown
 from unmask.measures import ASSOCIATION, LIKELIHOOD
 from unmask.measures.reduce import (
@@ -93,7 +93,7 @@ def _tests(concept: str) -> list[Stimuli]:
     concepts = {c.lower(): c for c in CONCEPTS}
     if concept.lower() not in concepts:
         raise NameUnknown(unknown("concept", concept, concepts))
-    return chosen(concept=concepts[concept.lower()], edition="")
+    return matching(concept=concepts[concept.lower()], edition="")
 
 
 def _tags(

@@ -38,23 +38,23 @@ NOTE = (
 )
 
 
-class Stated(NamedTuple):
+class PrintedClaim(NamedTuple):
     """What a paper reports, and the word for its claim by these numbers alone."""
 
     text: str
     word: str = ""
 
 
-def stated(text: str, amounts: Iterable[float]) -> Stated:
+def stated(text: str, amounts: Iterable[float]) -> PrintedClaim:
     """What a paper reports of a claim that each of some amounts is above 0."""
     return counted(text, [v > 0 for v in amounts])
 
 
-def counted(text: str, outcomes: Sequence[bool]) -> Stated:
+def counted(text: str, outcomes: Sequence[bool]) -> PrintedClaim:
     """What a paper reports of a claim that holds, or not, in each of some cases."""
     count = sum(outcomes)
     tally = f"holds in {count} of {len(outcomes)}"
-    return Stated(text, HOLDS if count == len(outcomes) else tally if count else FAILS)
+    return PrintedClaim(text, HOLDS if count == len(outcomes) else tally if count else FAILS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Claim:
 
     text: str
     where: str
-    paper: Callable[[Any], Stated]
+    paper: Callable[[Any], PrintedClaim]
     check: Callable[[Any, str], Finding]
     several: bool = False
 
@@ -91,7 +91,7 @@ def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
     for claim in claims:
         paper = claim.paper(run)
         for model in [all_models] if claim.several else models:
-            finding = _found(claim, run, model)
+            finding = _finding(claim, run, model)
             rows.append(
                 {
                     "claim": claim.text,
@@ -107,7 +107,7 @@ def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
     return Table(NAME, "Do the paper's claims hold here?", frame(rows), NOTE, first=True)
 
 
-def _found(claim: Claim, run: Any, model: str) -> Finding:
+def _finding(claim: Claim, run: Any, model: str) -> Finding:
     """What a run shows of a claim; one of its results may be missing."""
     try:
         return claim.check(run, model)

@@ -10,12 +10,12 @@ from unmask.data import catalogue
 from unmask.data.cards import release_files
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences, from_stimuli
-from unmask.data.wordsets import chosen, groups, stimuli
+from unmask.data.wordsets import groups, matching, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
+from unmask.models.cached_model import full_model
 from unmask.models.protocol import Model
-from unmask.models.remembered import whole
 from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
@@ -97,7 +97,7 @@ def _spec(
 ) -> Spec:
     """A spec with the tags that the tables read: smaller sets carry the name of the full test."""
     facts = {"concept": test.concept, "named": test.named}
-    base = chosen(size="full", edition="m" if test.edition.endswith("m") else "", **facts)[0]
+    base = matching(size="full", edition="m" if test.edition.endswith("m") else "", **facts)[0]
     values = (model.name, method, base.name, level, context)
     tags = dict(zip(KEY, values, strict=True)) | facts | {"edition": test.edition}
     return Spec(model, tags=tags, **options)
@@ -225,7 +225,7 @@ def _timed(
     model: Model, tests: Sequence[str], options: Options, samples: int
 ) -> list[dict[str, Any]]:
     """Seconds of each method on some tests: the model's, and the rest; loading left out."""
-    model = whole(model)
+    model = full_model(model)
     rows = []
     for test in tests:
         words = stimuli()[MAIN[test]]

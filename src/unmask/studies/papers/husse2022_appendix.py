@@ -89,7 +89,7 @@ def implementation_error(run: HusseRun) -> list[Table]:
         for method in ("s-SEAT", "w-SEAT"):
             line[f"{method} with the bug"] = stated.get((method, test, "orig"))
             line[f"{method} without"] = stated.get((method, test, "ours"))
-        rows.append(line | _own(run.results, run.kinds, name))
+        rows.append(line | _elmo_scores(run.results, run.kinds, name))
     note = (
         "May et al. (2019), and Tan and Celis (2019) after them, hand ELMo a string where it takes "
         "a list of tokens, so that each character is a token. 'with the bug' is what they report, "
@@ -99,7 +99,7 @@ def implementation_error(run: HusseRun) -> list[Table]:
     return [Table("appendix-d", title, frame(rows), note)]
 
 
-def _own(results: Results, kinds: Any, name: str) -> dict[str, float]:
+def _elmo_scores(results: Results, kinds: Any, name: str) -> dict[str, float]:
     line = {}
     for model in (m for m, kind in kinds.items() if kind == "elmo"):
         for head, context in (("characters", CHARACTERS), ("tokens", "template")):

@@ -84,7 +84,7 @@ def measured(run: HusseRun) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS_HERE)
 
 
-def chosen(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
+def scores_under(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
     """The scores of a model under a choice, by test (and sets, where these are not chosen).
 
     Each test uses names or terms as in the paper's tables (NAMED), or the other kind if the choice
@@ -112,7 +112,7 @@ def paired(frame: pd.DataFrame, model: str, left: Choices, right: Choices) -> Pa
 def _shared(
     frame: pd.DataFrame, model: str, left: Choice, right: Choice
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    a, b = chosen(frame, model, left), chosen(frame, model, right)
+    a, b = scores_under(frame, model, left), scores_under(frame, model, right)
     if left.get("sets") != right.get("sets"):
         a, b = (part.reset_index("sets", drop=True) for part in (a, b))
     shared = a.index.intersection(b.index)
@@ -148,16 +148,16 @@ def _larger_by(pair: Pair) -> float:
     return float(np.mean(np.abs(pair.d[1])) - np.mean(np.abs(pair.d[0])))
 
 
-def _told(pair: Pair) -> str:
+def _describe(pair: Pair) -> str:
     return f"{moved(pair):.2f}"
 
 
-def _others(pair: Pair) -> int:
+def _count_changed(pair: Pair) -> int:
     return int(np.sum(pair.sure[0] != pair.sure[1]))
 
 
 def _changed(pair: Pair) -> str:
-    return f"{_others(pair)} of {len(pair.sure[0])} change"
+    return f"{_count_changed(pair)} of {len(pair.sure[0])} change"
 
 
 def _same_biases(pair: Pair) -> Finding:
@@ -167,10 +167,10 @@ def _same_biases(pair: Pair) -> Finding:
     text += f"[{gap.low:.2f}, {gap.high:.2f}]"
     if not np.any(pair.sure):
         return Finding(f"no score is significant either way; {text}", OPEN)
-    return Finding(text, FAILS if _others(pair) else HOLDS)
+    return Finding(text, FAILS if _count_changed(pair) else HOLDS)
 
 
-def _alike(pair: Pair) -> Finding:
+def _same_scores(pair: Pair) -> Finding:
     """The two choices move scores by less than a small effect."""
     estimate = over(np.abs(pair.d[0] - pair.d[1]))
     word = HOLDS if estimate.high < SMALL else FAILS if estimate.low > SMALL else OPEN
@@ -180,13 +180,13 @@ def _alike(pair: Pair) -> Finding:
 
 def _matters(pair: Pair) -> Finding:
     """The two choices move scores by more than a small effect."""
-    finding = _alike(pair)
+    finding = _same_scores(pair)
     return replace(finding, word={HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[finding.word])
 
 
-ALIKE = Criterion(_told, lambda pair: SMALL - moved(pair), _alike)
-MATTERS = Criterion(_told, lambda pair: moved(pair) - SMALL, _matters)
-SAME_BIASES = Criterion(_changed, lambda pair: 0.5 - _others(pair), _same_biases)
+ALIKE = Criterion(_describe, lambda pair: SMALL - moved(pair), _same_scores)
+MATTERS = Criterion(_describe, lambda pair: moved(pair) - SMALL, _matters)
+SAME_BIASES = Criterion(_changed, lambda pair: 0.5 - _count_changed(pair), _same_biases)
 
 
 def larger(*names: str) -> Criterion:

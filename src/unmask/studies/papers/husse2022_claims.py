@@ -23,7 +23,7 @@ from unmask.studies.papers.claims import (
     SURE,
     Claim,
     Finding,
-    Stated,
+    PrintedClaim,
     counted,
     over,
     positive,
@@ -37,12 +37,12 @@ from unmask.studies.papers.husse2022_choices import (
     Choices,
     Criterion,
     Pair,
-    chosen,
     larger,
     measured,
     neither,
     paired,
     released,
+    scores_under,
 )
 from unmask.studies.papers.husse2022_tables import (
     COLUMNS,
@@ -54,7 +54,7 @@ from unmask.studies.papers.husse2022_tables import (
 TOO_FEW = ("too few tests have both", ABSENT)
 QUICK = ("a quick run leaves out what this needs", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
-NOT_RELEASED = Stated("the text says so; the release has no such scores")
+NOT_RELEASED = PrintedClaim("the text says so; the release has no such scores")
 WORD = {"method": "SEAT", "level": "word-average", "context": "template", "sets": "full"}
 SENTENCE = {**WORD, "level": "sent"}
 FIRST, LAST = {**WORD, "level": "word-start"}, {**WORD, "level": "word-end"}
@@ -68,7 +68,7 @@ LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
 def _printed(left: Choices, right: Choices, rule: Criterion) -> Any:
     """Build the paper's side of a claim: the release's scores by model, judged by `rule`."""
 
-    def paper(run: HusseRun) -> Stated:
+    def paper(run: HusseRun) -> PrintedClaim:
         parts = {m: paired(released(), m, left, right) for m in COLUMNS.values()}
         present = {m: p for m, p in parts.items() if p is not None}
         if not present:
@@ -78,7 +78,7 @@ def _printed(left: Choices, right: Choices, rule: Criterion) -> Any:
     return paper
 
 
-def _by_numbers(pairs: Mapping[str, Pair], rule: Criterion) -> Stated:
+def _by_numbers(pairs: Mapping[str, Pair], rule: Criterion) -> PrintedClaim:
     """What scores of the paper's models are, and in how many a claim holds."""
     text = "; ".join(f"{m} {rule.read(p)}" for m, p in pairs.items())
     return counted(text, [rule.amount(p) > 0 for p in pairs.values()])
@@ -118,11 +118,11 @@ def _pooled(
         a, b = (int(s.sum()) for s in sure)
         return Finding(f"{a} to {b} of {len(sure[0])} significant", word, p)
 
-    def paper(run: HusseRun) -> Stated:
+    def paper(run: HusseRun) -> PrintedClaim:
         finding = pooled_finding(released(), COLUMNS.values())
         if finding is None:
             return NOT_RELEASED
-        return Stated(f"{finding.here}, p = {finding.p:.3f}", finding.word)
+        return PrintedClaim(f"{finding.here}, p = {finding.p:.3f}", finding.word)
 
     def check(run: HusseRun, model: str) -> Finding:
         finding = pooled_finding(measured(run), run.kinds)
@@ -132,12 +132,12 @@ def _pooled(
     return paper, check
 
 
-def _together(
+def _jointly(
     methods: str, left: Choice, right: Choice, missing: tuple[str, str]
 ) -> tuple[Any, Any]:
     """Two methods go together over the tests; the paper's r is printed."""
 
-    def paper(run: HusseRun) -> Stated:
+    def paper(run: HusseRun) -> PrintedClaim:
         printed = published("husse2022")["table5"]
         heads = zip(printed["columns"], printed[methods], strict=True)
         by_model = {
@@ -158,14 +158,14 @@ def _together(
 CONTROL = {**SENTENCE, "test": "C1"}
 
 
-def _stated_control(run: HusseRun) -> Stated:
-    sure = [bool(chosen(released(), m, CONTROL).sure.any()) for m in COLUMNS.values()]
+def _stated_control(run: HusseRun) -> PrintedClaim:
+    sure = [bool(scores_under(released(), m, CONTROL).sure.any()) for m in COLUMNS.values()]
     return counted(f"significant in {sum(sure)} of {len(sure)} models", sure)
 
 
 def _control(run: HusseRun, model: str) -> Finding:
     """Flowers and insects."""
-    scores = chosen(measured(run), model, CONTROL)
+    scores = scores_under(measured(run), model, CONTROL)
     if scores.empty:
         return Finding("C1 was not measured", ABSENT)
     first = scores.iloc[0]
@@ -185,24 +185,24 @@ def _extremes(counts: Mapping[str, int], most: Sequence[str], fewest: Sequence[s
     return FAILS if min(above, below) < 0 else OPEN
 
 
-def _told(counts: Mapping[str, int], of: int) -> str:
+def _describe_counts(counts: Mapping[str, int], of: int) -> str:
     order = sorted(counts, key=lambda m: (counts[m], m))
     return "; ".join(f"{m} {counts[m]} of {of}" for m in order)
 
 
-def _stated_extremes(run: HusseRun) -> Stated:
-    sure = {m: chosen(released(), m, SENTENCE).sure for m in COLUMNS.values()}
+def _stated_extremes(run: HusseRun) -> PrintedClaim:
+    sure = {m: scores_under(released(), m, SENTENCE).sure for m in COLUMNS.values()}
     counts = {m: int(s.sum()) for m, s in sure.items()}
-    text = _told(counts, max(map(len, sure.values())))
-    return Stated(text, _extremes(counts, [COLUMNS["elmo"]], [COLUMNS["gpt2"]]))
+    text = _describe_counts(counts, max(map(len, sure.values())))
+    return PrintedClaim(text, _extremes(counts, [COLUMNS["elmo"]], [COLUMNS["gpt2"]]))
 
 
 def _most_and_fewest(run: HusseRun, model: str) -> Finding:
     """Most significant scores for ELMo, fewest for GPT-2."""
     frame = measured(run)
-    sure = {m: chosen(frame, m, SENTENCE).sure for m in run.kinds}
+    sure = {m: scores_under(frame, m, SENTENCE).sure for m in run.kinds}
     counts = {m: int(s.sum()) for m, s in sure.items()}
-    text = _told(counts, max(map(len, sure.values())))
+    text = _describe_counts(counts, max(map(len, sure.values())))
     elmo = [m for m, kind in run.kinds.items() if kind == "elmo"]
     gpt2 = [m for m in run.kinds if "gpt2" in m.lower().replace("-", "")]
     if not elmo or not gpt2 or len(counts) < 3:
@@ -254,7 +254,7 @@ def _of_elmo(judge: Callable[[pd.DataFrame], Finding]) -> Callable[[HusseRun, st
     return check
 
 
-def _stated_fault(run: HusseRun) -> Stated:
+def _stated_fault(run: HusseRun) -> PrintedClaim:
     return _by_numbers(_replicated(["elmo"], ["s-SEAT", "w-SEAT"]), MATTERS)
 
 
@@ -264,7 +264,7 @@ def _changed_by_fault(scores: pd.DataFrame) -> Finding:
     return MATTERS.judge(Pair(d, (none, none)))
 
 
-def _stated_together(run: HusseRun) -> Stated:
+def _stated_together(run: HusseRun) -> PrintedClaim:
     """How far apart the three methods are on ELMo, by their authors and by the paper."""
     scores = published("husse2022_printed.csv")
     scores = scores[(scores.table == 3) & (scores.model == "elmo")]
@@ -283,7 +283,7 @@ def _nearer(scores: pd.DataFrame) -> Finding:
     return positive(over((with_it.abs() - without.abs()).to_numpy(float)), "nearer by")
 
 
-def _stated_ceat(run: HusseRun) -> Stated:
+def _stated_ceat(run: HusseRun) -> PrintedClaim:
     return _by_numbers(_replicated(["elmo", "bert", "gpt2"], ["CEAT"]), ALIKE)
 
 
@@ -295,7 +295,7 @@ def _ceat_again(run: HusseRun, model: str) -> Finding:
     printed = stated[stated.model == of].dropna(subset="printed").set_index("test").printed
     if printed.empty:
         return Finding("its authors report no such model", ABSENT)
-    effects = chosen(measured(run), model, FULL_CEAT).reset_index("sets", drop=True).d
+    effects = scores_under(measured(run), model, FULL_CEAT).reset_index("sets", drop=True).d
     shared = printed.index.intersection(effects.index)
     if len(shared) < 2:
         return Finding(*ABSENT_CONTEXTS)
@@ -367,17 +367,17 @@ CLAIMS = (
     Claim(
         "Methods that use cosine similarity correlate: s-SEAT and w-SEAT",
         "4.2, Table 5",
-        *_together("s-SEAT | w-SEAT", SENTENCE, WORD, TOO_FEW),
+        *_jointly("s-SEAT | w-SEAT", SENTENCE, WORD, TOO_FEW),
     ),
     Claim(
         "... s-SEAT and CEAT",
         "4.2, Table 5",
-        *_together("s-SEAT | CEAT", SENTENCE, FULL_CEAT, ABSENT_CONTEXTS),
+        *_jointly("s-SEAT | CEAT", SENTENCE, FULL_CEAT, ABSENT_CONTEXTS),
     ),
     Claim(
         "... w-SEAT and CEAT",
         "4.2, Table 5",
-        *_together("w-SEAT | CEAT", WORD, FULL_CEAT, ABSENT_CONTEXTS),
+        *_jointly("w-SEAT | CEAT", WORD, FULL_CEAT, ABSENT_CONTEXTS),
     ),
     Claim(
         "Names and group terms: neither is clearly the better choice",
@@ -445,7 +445,7 @@ CLAIMS = (
     Claim(
         "A tenth of the natural sentences gives nearly the same scores",
         "Appendix B",
-        lambda run: Stated("the text says so, of 100 and 1,000 sentences"),
+        lambda run: PrintedClaim("the text says so, of 100 and 1,000 sentences"),
         _check(FEW_SENTENCES, NATURAL, ALIKE, ABSENT_CONTEXTS)[1],
     ),
 )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences
-from unmask.data.wordsets import chosen, stimuli
+from unmask.data.wordsets import matching, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
@@ -254,7 +254,7 @@ def retained(models: Sequence[Model]) -> Figure:
     shares = {
         t: 100 * _targets(r[0]) / _targets(test)
         for t, test in full.items()
-        if (r := chosen(concept=t, named=test.named, size="reduced", edition=""))
+        if (r := matching(concept=t, named=test.named, size="reduced", edition=""))
     }
     rows = [
         {"test": t, "series": "the release's reduced sets (BERT)", "kept": shares.get(t, 0.0)}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from unmask.answer.scales import scale_of
 from unmask.data.packaged import published
-from unmask.data.wordsets import chosen, stimuli
+from unmask.data.wordsets import matching, stimuli
 from unmask.options import Resampling
 from unmask.reports.html.study_page import Table
 from unmask.stats import log_odds
@@ -21,7 +21,7 @@ from unmask.types import Estimate, Result
 TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
 # The paper's main table takes names where a test has them, terms for diseases and disability.
 NAMED = {t: "terms" if t in ("C9", "Dis") else "names" for t in TESTS}
-MAIN = {t: chosen(concept=t, named=n, size="full", edition="")[0].name for t, n in NAMED.items()}
+MAIN = {t: matching(concept=t, named=n, size="full", edition="")[0].name for t, n in NAMED.items()}
 COLUMNS = {"elmo": "ELMo", "bert": "BERT", "gpt2": "GPT-2", "opt": "OPT", "bloom": "BLOOM"}
 HUB = {
     "bert-base-cased": "bert",
@@ -116,7 +116,7 @@ def described(values: Any) -> dict[int, Table]:
         line |= {"published targets": targets, "targets here": counts[0]}
         sizes.append(line | {"published attributes": attributes, "attributes here": counts[1]})
     tests = [
-        {"test": t, "source": s, "bias": b, **_used(s, n)}
+        {"test": t, "source": s, "bias": b, **_ticks(s, n)}
         | {"in the paper": TICK * bool(u), "here": ", ".join(w)}
         for t, s, b, n, u, w in values["table10"]
     ]
@@ -132,7 +132,7 @@ def described(values: Any) -> dict[int, Table]:
     }
 
 
-def _used(source: str, marks: int) -> dict[str, str]:
+def _ticks(source: str, marks: int) -> dict[str, str]:
     """The methods that used a test: all, its source's own, or with `?` how many of the four."""
     method = OF_SOURCE.get(source) if marks == 1 else None
     all_marks = marks == len(METHODS)
@@ -201,7 +201,7 @@ def of_all_models(number: int, run: HusseRun) -> list[Table]:
     run = run._replace(comparable=False)
     if number == 14 and not any(key[-1] == "natural" for key in run.results):
         entries = [c._replace(key=(*c.key[:-1], "template")) for c in entries]
-    table = _wide(entries, run, index, choice)
+    table = _pivot(entries, run, index, choice)
     rows = _lines(entries, run)
     if any(line.get("in the release") is not None for line in rows):
         note += " 'in the release': the number of its files, where the printed one differs."
@@ -275,7 +275,7 @@ def _starred(result: Result, stated: float | None) -> str:
     return f"{result.overall.value:.2f}" + "".join(mark for mark, p in marks if is_sure(p))
 
 
-def _wide(
+def _pivot(
     cells: Sequence[PrintedCell], run: HusseRun, index: Sequence[str], choice: str
 ) -> pd.DataFrame:
     """The table in the paper's shape, bold as a star, with a column for each model of this run."""

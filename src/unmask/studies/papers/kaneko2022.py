@@ -53,7 +53,7 @@ OWN = {
 }
 
 
-def _some(data: Dataset, quick: bool) -> Dataset:
+def _sample(data: Dataset, quick: bool) -> Dataset:
     """Every tenth item for a quick look."""
     return replace(data, items=data.items[::10]) if quick else data
 
@@ -80,7 +80,7 @@ def _unrelated(data: Dataset) -> Dataset:
 
 def specs(models: Sequence[Model], quick: bool) -> list[Spec]:
     """Each measure of the tables on its data, for each model."""
-    crows, triplets = (_some(catalogue.sentences(n), quick) for n in ("crows-pairs", "stereoset"))
+    crows, triplets = (_sample(catalogue.sentences(n), quick) for n in ("crows-pairs", "stereoset"))
     pairs = _pairs(triplets)
     sets = {
         "crows-pairs": crows,

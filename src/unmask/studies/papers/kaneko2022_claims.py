@@ -20,7 +20,7 @@ from unmask.studies.papers.claims import (
     SURE,
     Claim,
     Finding,
-    Stated,
+    PrintedClaim,
     jackknifed,
     positive,
     stated,
@@ -79,7 +79,7 @@ def _more(first: Result | None, second: Result | None, read: Any) -> Estimate | 
 def _rise(table: str, first: int, second: int) -> Any:
     """Build the paper's side of a claim that the second of two printed numbers is higher."""
 
-    def paper(run: KanekoRun) -> Stated:
+    def paper(run: KanekoRun) -> PrintedClaim:
         values = run.values[table]
         text = "; ".join(f"{m} {v[first]:.2f} to {v[second]:.2f}" for m, v in values.items())
         return stated(text, [v[second] - v[first] for v in values.values()])
@@ -109,7 +109,7 @@ def _low_sss(run: KanekoRun, model: str) -> Finding:
 def _drops(place: int) -> Any:
     """How far the accuracy falls in the paper's Table 4."""
 
-    def paper(run: KanekoRun) -> Stated:
+    def paper(run: KanekoRun) -> PrintedClaim:
         drops = {m: v[place] for m, v in run.values["table4_drops"].items()}
         return stated("; ".join(f"{m} {v:.2f}" for m, v in drops.items()), drops.values())
 
@@ -153,7 +153,7 @@ def _gap(measure: str) -> Any:
 
 
 def _stated_gap(place: int) -> Any:
-    def paper(run: KanekoRun) -> Stated:
+    def paper(run: KanekoRun) -> PrintedClaim:
         values = run.values["table3"]
         text = "; ".join(f"{m} {v[2]:.2f} to {v[3 * place + 2]:.2f}" for m, v in values.items())
         return stated(text, [v[2] - v[3 * place + 2] for v in values.values()])
@@ -164,7 +164,7 @@ def _stated_gap(place: int) -> Any:
 def _one_side(side: int, sign: int) -> tuple[Any, Any]:
     """With all tokens masked one side has a higher (or lower) score than by AUL."""
 
-    def paper(run: KanekoRun) -> Stated:
+    def paper(run: KanekoRun) -> PrintedClaim:
         values = run.values["table3"]
         text = "; ".join(f"{m} {v[side]:.2f}, AUL {v[3 + side]:.2f}" for m, v in values.items())
         return stated(text, [sign * (v[side] - v[3 + side]) for v in values.values()])
@@ -200,7 +200,7 @@ def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
     place = 0 if data == "crows-pairs" else 3
     beside = place + ("aul", "aula").index(new) + 1
 
-    def paper(run: KanekoRun) -> Stated:
+    def paper(run: KanekoRun) -> PrintedClaim:
         values = run.values["table5"]
         text = "; ".join(
             f"{m} {v[place]:.2f}, {new.upper()} {v[beside]:.2f}" for m, v in values.items()
@@ -218,7 +218,7 @@ def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
     return paper, check
 
 
-def _stated_scores(run: KanekoRun) -> Stated:
+def _stated_scores(run: KanekoRun) -> PrintedClaim:
     values = [v for row in run.values["table5"].values() for v in row]
     text = f"{sum(v > 50 for v in values)} of {len(values)} scores are above 50 "
     return stated(f"{text}({min(values):.2f} to {max(values):.2f})", [v - 50 for v in values])
@@ -233,8 +233,8 @@ def _all_biased(run: KanekoRun, model: str) -> Finding:
     return Finding(text + (f", {below} below" if below else ""), word)
 
 
-def _pictured(run: KanekoRun) -> Stated:
-    return Stated("a picture of BERT's curves; the text says higher")
+def _pictured(run: KanekoRun) -> PrintedClaim:
+    return PrintedClaim("a picture of BERT's curves; the text says higher")
 
 
 def _area_gap(run: KanekoRun, model: str, old: str, new: str) -> Estimate:
@@ -270,12 +270,12 @@ def _not_always(run: KanekoRun, model: str) -> Finding:
     return Finding(f"greater in {greater}, smaller in {smaller} of {len(gaps)} models", word)
 
 
-def _stated_ranks(run: KanekoRun) -> Stated:
+def _stated_ranks(run: KanekoRun) -> PrintedClaim:
     values = list(run.values["table2"].values())
     printed = frequency.overall_p(frequency.printed_strata())
     lower = sum(a < d for a, d in values)
     text = f"lower mean ranks in {lower} of {len(values)} bias types; p of its order {printed:.3f}"
-    return Stated(text, OPEN if printed >= SURE else HOLDS)
+    return PrintedClaim(text, OPEN if printed >= SURE else HOLDS)
 
 
 def _frequent(run: KanekoRun, model: str) -> Finding:
@@ -368,7 +368,7 @@ CLAIMS = (
     Claim(
         "CPS does not agree with people better than SSS in all models",
         PEOPLE,
-        lambda run: Stated("the text says so"),
+        lambda run: PrintedClaim("the text says so"),
         _not_always,
         several=True,
     ),

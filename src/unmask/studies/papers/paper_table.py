@@ -90,7 +90,7 @@ def row(
     """A line of a table: published, measured, interval, difference, and whether it is inside.
 
     `agrees`: `exact` to the `digits` printed, `inside` our interval, or `outside`. Two models, or
-    two sets of items, that are not the `same` neither agree nor disagree, whatever their numbers.
+    two sets of items, that are not `comparable` neither agree nor disagree, whatever their numbers.
     """
     line = {**keys, "published": value}
     if estimate is None:

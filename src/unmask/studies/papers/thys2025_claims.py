@@ -16,7 +16,7 @@ from unmask.studies.papers.claims import (
     SEVERAL,
     Claim,
     Finding,
-    Stated,
+    PrintedClaim,
     interval,
     positive,
     within,
@@ -97,10 +97,10 @@ def _signs(changes: Mapping[str, float]) -> str:
 def _moves(column: str, sign: int) -> tuple[Any, Any]:
     """A claim that a score rises (or falls) with size in every family."""
 
-    def paper(run: ThysRun) -> Stated:
+    def paper(run: ThysRun) -> PrintedClaim:
         changes = run.changes(column)
         word = HOLDS if min(sign * v for v in changes.values()) > 0 else FAILS
-        return Stated(_signs(changes), word)
+        return PrintedClaim(_signs(changes), word)
 
     def check(run: ThysRun, model: str) -> Finding:
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
@@ -124,9 +124,11 @@ def _with_intervals(rises: Mapping[str, Estimate]) -> str:
 def _no_pattern(column: str) -> tuple[Any, Any]:
     """A claim that a score neither rises nor falls in every family."""
 
-    def paper(run: ThysRun) -> Stated:
+    def paper(run: ThysRun) -> PrintedClaim:
         changes = run.changes(column)
-        return Stated(_signs(changes), FAILS if abs(_balance(changes)) == len(changes) else HOLDS)
+        return PrintedClaim(
+            _signs(changes), FAILS if abs(_balance(changes)) == len(changes) else HOLDS
+        )
 
     def check(run: ThysRun, model: str) -> Finding:
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
@@ -148,12 +150,12 @@ def _balance(changes: Mapping[str, float]) -> int:
 MOST = len(BIAS) // 2 + 1
 
 
-def _stated_majority(run: ThysRun) -> Stated:
+def _stated_majority(run: ThysRun) -> PrintedClaim:
     changes = {line: [run.changes(c)[line] for c in BIAS] for line in run.changes("CAT")}
     counts = {k: (sum(x > 0 for x in v), sum(x < 0 for x in v)) for k, v in changes.items()}
     text = "; ".join(f"{k}: {up} rise and {down} fall" for k, (up, down) in counts.items())
     most = any(max(both) >= MOST for both in counts.values())
-    return Stated(f"{text}, of {len(BIAS)}", FAILS if most else HOLDS)
+    return PrintedClaim(f"{text}, of {len(BIAS)}", FAILS if most else HOLDS)
 
 
 def _majority(run: ThysRun, model: str) -> Finding:
@@ -184,9 +186,11 @@ FEW = f"at least {FEWEST} masked models are needed"
 def _pair(names: tuple[str, str], judge: Callable[[Estimate], Finding]) -> tuple[Any, Any]:
     """A claim about the correlation of two columns over models."""
 
-    def paper(run: ThysRun) -> Stated:
+    def paper(run: ThysRun) -> PrintedClaim:
         r = _correlated(run.printed(names))
-        return Stated(f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], six models", judge(r).word)
+        return PrintedClaim(
+            f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], six models", judge(r).word
+        )
 
     def check(run: ThysRun, model: str) -> Finding:
         columns = run.columns(names)
@@ -197,11 +201,11 @@ def _pair(names: tuple[str, str], judge: Callable[[Estimate], Finding]) -> tuple
     return paper, check
 
 
-def _together(column: str, sign: int) -> tuple[Any, Any]:
+def _correlate(column: str, sign: int) -> tuple[Any, Any]:
     """A claim that a bias score and lms go together over models (or against each other)."""
     return _pair(
         (column, "lms"),
-        lambda r: positive(r, "r") if sign > 0 else positive(_turned(r), "-r"),
+        lambda r: positive(r, "r") if sign > 0 else positive(_flipped(r), "-r"),
     )
 
 
@@ -219,9 +223,11 @@ def _agreement(columns: Mapping[str, Floats]) -> Estimate:
     return interval(mean(table), variance, count, "jackknife over models")
 
 
-def _stated_agreement(run: ThysRun) -> Stated:
+def _stated_agreement(run: ThysRun) -> PrintedClaim:
     r = _agreement(run.printed(BIAS))
-    return Stated(f"mean r of two measures = {r.value:.2f}", HOLDS if r.value < ALIKE else FAILS)
+    return PrintedClaim(
+        f"mean r of two measures = {r.value:.2f}", HOLDS if r.value < ALIKE else FAILS
+    )
 
 
 def _disagree(run: ThysRun, model: str) -> Finding:
@@ -233,7 +239,7 @@ def _disagree(run: ThysRun, model: str) -> Finding:
     return Finding(f"mean r of two measures {r.value:.2f} [{r.low:.2f}, {r.high:.2f}]", word)
 
 
-def _turned(r: Estimate) -> Estimate:
+def _flipped(r: Estimate) -> Estimate:
     return Estimate(-r.value, -r.high, -r.low, r.level, r.method, r.n, r.ideal, r.p, r.se)
 
 
@@ -258,14 +264,14 @@ CLAIMS = tuple(
             "5.2, Figure 3",
             _pair((SIZE, "lms"), lambda r: within(r, STRONG, "r")),
         ),
-        ("CAT's bias score correlates with the lms", CORRELATIONS, _together("CAT", 1)),
-        ("CrowS-Pairs correlates with the lms", CORRELATIONS, _together("CrowS-Pairs", 1)),
-        ("LPBS correlates with the lms", CORRELATIONS, _together("LPBS", 1)),
-        ("SEAT correlates negatively with the lms", CORRELATIONS, _together("SEAT", -1)),
+        ("CAT's bias score correlates with the lms", CORRELATIONS, _correlate("CAT", 1)),
+        ("CrowS-Pairs correlates with the lms", CORRELATIONS, _correlate("CrowS-Pairs", 1)),
+        ("LPBS correlates with the lms", CORRELATIONS, _correlate("LPBS", 1)),
+        ("SEAT correlates negatively with the lms", CORRELATIONS, _correlate("SEAT", -1)),
         (
             "AUL on StereoSet correlates negatively with the lms",
             CORRELATIONS,
-            _together("AUL-ss", -1),
+            _correlate("AUL-ss", -1),
         ),
         (
             "AUL on CrowS-Pairs hardly correlates with the lms",

@@ -108,17 +108,17 @@ def _usual(options: Options) -> bool:
 
 def facts_of(name: str) -> Facts | None:
     """Return the cached metadata of a model, or None if its files have changed."""
-    if not sealed_files.held(sealed_files.MODELS)[0]:
+    if not sealed_files.usage(sealed_files.MODELS)[0]:
         return None  # avoids reading files in vain
     path = _path_of(name)
     content = sealed_files.read(path) if path is not None else None
     return None if content is None else Facts(**json.loads(content))
 
 
-def remembered(name: str, options: Options) -> "RememberedModel | None":
+def cached_model(name: str, options: Options) -> "CachedModel | None":
     """Return a model from its cached metadata, or None if there is none for these options."""
     facts = facts_of(name) if _usual(options) else None
-    return None if facts is None else RememberedModel(name, facts, options)
+    return None if facts is None else CachedModel(name, facts, options)
 
 
 def remember(model: Any, name: str, options: Options) -> None:
@@ -145,7 +145,7 @@ def remember(model: Any, name: str, options: Options) -> None:
     sealed_files.trimmed(sealed_files.MODELS, MOST_KEPT)
 
 
-class KeptTokenizer:
+class CachedTokenizer:
     """A tokenizer from its serialised form; the full tokenizer is loaded for anything else."""
 
     is_fast = True
@@ -179,7 +179,7 @@ class KeptTokenizer:
 
 
 @dataclass(frozen=True)
-class RememberedModel:
+class CachedModel:
     """A model from its metadata, with the same interface; the network is loaded when needed."""
 
     name: str
@@ -211,7 +211,7 @@ class RememberedModel:
     @cached_property
     def codec(self) -> TokenizerCodec:
         """Its tokenizer."""
-        return TokenizerCodec(KeptTokenizer(self.name, self.facts), self.kind, self.name)
+        return TokenizerCodec(CachedTokenizer(self.name, self.facts), self.kind, self.name)
 
     @cached_property
     def whole(self) -> Any:
@@ -234,11 +234,13 @@ class RememberedModel:
     ) -> LogProbs:
         """Return the likelihood engine: cached outputs, else the model's own engine."""
         answers = answers_of(store, self.provenance, stream)
-        engine = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
+        engine = LazyEngine(self, stream, {"budget": budget, "store": store, "progress": progress})
         if answers is None or stream == "next":
             return engine
         show = masking_rule(self.kind, stream, self.codec, self.facts.prefixes)
-        return Recalled(engine, show, self.facts.vocabulary, budget or Budget(), answers, progress)
+        return CachedEngine(
+            engine, show, self.facts.vocabulary, budget or Budget(), answers, progress
+        )
 
     def vectors(
         self,
@@ -265,16 +267,16 @@ class RememberedModel:
         """Do nothing: only memory is held."""
 
 
-def whole(model: Any) -> Any:
+def full_model(model: Any) -> Any:
     """Return the model with its network loaded."""
-    return model.whole if isinstance(model, RememberedModel) else model
+    return model.whole if isinstance(model, CachedModel) else model
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class LazyEngine:
     """An engine that loads its model at the first query."""
 
-    model: RememberedModel
+    model: CachedModel
     stream: str
     settings: Mapping[str, Any]
 
@@ -293,14 +295,14 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class CachedEngine:
     """An engine of cached outputs; if one is missing, all questions go to `model`.
 
     It forms the same batches as the network would, so that a batch is cached as a whole or not at
     all.
     """
 
-    model: Later
+    model: LazyEngine
     show: MaskingRule
     vocabulary: int
     budget: Budget

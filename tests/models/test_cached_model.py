@@ -1,4 +1,4 @@
-"""Tests of models/remembered: a model whose answers are known is not loaded."""
+"""Tests of models/cached_model: a model whose answers are known is not loaded."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ import pytest
 import unmask
 from conftest import tiny
 from unmask.flow.loading import kind, loaded
-from unmask.models import remembered as remembering
+from unmask.models import cached_model as remembering
 from unmask.models.answer_cache import salt
-from unmask.models.remembered import RememberedModel, facts_of, remembered
+from unmask.models.cached_model import CachedModel, cached_model, facts_of
 from unmask.models.transformers.model import TransformerModel
 from unmask.options import Options
 from unmask.support import sealed_files
@@ -46,14 +46,14 @@ def same(one, two):
 
 def test_a_second_run_loads_nothing_and_has_the_same_results(folder, monkeypatch):
     first = measured(folder, cache=True)
-    monkeypatch.setattr(RememberedModel, "whole", property(lambda self: pytest.fail("loaded")))
+    monkeypatch.setattr(CachedModel, "whole", property(lambda self: pytest.fail("loaded")))
     same(measured(folder, cache=True), first)
 
 
 def test_what_is_not_known_is_asked_of_the_model_itself(folder):
     plain = measured(folder, cache=False)
     loaded(str(folder), KEPT)
-    assert isinstance(loaded(str(folder), KEPT), RememberedModel)
+    assert isinstance(loaded(str(folder), KEPT), CachedModel)
     same(measured(folder, cache=True), plain)
 
 
@@ -84,10 +84,10 @@ def test_its_network_can_be_asked_for(folder):
     """Where time is measured, loading must not be part of it."""
     loaded(str(folder), KEPT)
     model = loaded(str(folder), KEPT)
-    assert isinstance(model, RememberedModel)
-    assert isinstance(remembering.whole(model), TransformerModel)
+    assert isinstance(model, CachedModel)
+    assert isinstance(remembering.full_model(model), TransformerModel)
     own = tiny("bert")
-    assert remembering.whole(own) is own
+    assert remembering.full_model(own) is own
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_its_network_can_be_asked_for(folder):
 )
 def test_only_the_usual_way_is_remembered(folder, options):
     loaded(str(folder), KEPT)
-    assert remembered(str(folder), Options(**{"cache": True, **options})) is None
+    assert cached_model(str(folder), Options(**{"cache": True, **options})) is None
 
 
 def facts_file(folder):
@@ -124,7 +124,7 @@ def test_damaged_facts_are_not_used(folder):
     path.write_bytes(content)
     assert facts_of(str(folder)) is None
     assert kind(str(folder)) == "masked"
-    assert not isinstance(loaded(str(folder), KEPT), RememberedModel)
+    assert not isinstance(loaded(str(folder), KEPT), CachedModel)
     assert facts_of(str(folder)) is not None  # and are written anew
 
 

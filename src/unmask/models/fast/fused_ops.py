@@ -19,7 +19,7 @@ from transformers.activations import GELUActivation, NewGELUActivation, SiLUActi
 
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.gated import gated
-from unmask.models.fast.rotary import turned
+from unmask.models.fast.rotary import rotate
 from unmask.models.transformers.weights import device_of
 
 Forward: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
@@ -30,7 +30,7 @@ _ACTIVATIONS = {SiLUActivation: "silu", torch.nn.SiLU: "silu", GELUActivation: "
 
 
 @dataclass(frozen=True, slots=True)
-class OneStep:
+class FusedOps:
     """Replaced `forward` functions by module, and the modules whose rotary function is replaced."""
 
     forwards: tuple[tuple[Any, Forward], ...] = ()
@@ -44,7 +44,7 @@ class OneStep:
         for module, step in self.forwards:
             vars(module)["forward"] = step
         for home, usual in zip(self.homes, before, strict=True):
-            setattr(home, _ROTARY, partial(turned, usual))
+            setattr(home, _ROTARY, partial(rotate, usual))
         try:
             yield
         finally:
@@ -54,7 +54,7 @@ class OneStep:
                 setattr(home, _ROTARY, usual)
 
 
-def one_step(net: Any) -> OneStep:
+def fused_ops(net: Any) -> FusedOps:
     """Return the one-step functions that a network can use."""
     forwards: list[tuple[Any, Forward]] = []
     homes: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def one_step(net: Any) -> OneStep:
         name = type(module).__module__
         if gpu and _family(module) and type(module).__name__.endswith("Attention"):
             homes[name] = sys.modules[name]
-    return OneStep(tuple(forwards), tuple(homes.values()))
+    return FusedOps(tuple(forwards), tuple(homes.values()))
 
 
 def _gelu(module: Any) -> Forward | None:

@@ -1,4 +1,4 @@
-"""Tests of models/fast/one_step, gated and rotary; what a GPU alone can do is skipped without."""
+"""Tests of models/fast/fused_ops, gated and rotary; what a GPU alone can do is skipped without."""
 
 import copy
 import sys
@@ -10,11 +10,11 @@ from transformers.activations import NewGELUActivation
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from conftest import tiny
+from unmask.models.fast import fused_ops as module_here
 from unmask.models.fast import gated as gated_module
-from unmask.models.fast import one_step as module_here
 from unmask.models.fast import rotary
+from unmask.models.fast.fused_ops import FusedOps, fused_ops
 from unmask.models.fast.gated import ACTIVATIONS, gated
-from unmask.models.fast.one_step import OneStep, one_step
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -22,7 +22,7 @@ on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("family", ["gpt2", "albert", "bloom"])
 def test_families_that_write_gelu_out_do_it_in_one_step(family):
     net = copy.deepcopy(tiny(family).net).float()
-    found = one_step(net)
+    found = fused_ops(net)
     assert found.forwards
     x = torch.linspace(-8, 8, 999)
     for module, _ in found.forwards:
@@ -37,7 +37,7 @@ def test_families_that_write_gelu_out_do_it_in_one_step(family):
 @pytest.mark.parametrize("family", ["gpt2", "bloom"])
 def test_in_float64_it_is_the_same_too(family):
     """BLOOM rounds its constant: there it is left as it is."""
-    found = one_step(copy.deepcopy(tiny(family).net).double())
+    found = fused_ops(copy.deepcopy(tiny(family).net).double())
     module, _ = found.forwards[0]
     x = torch.linspace(-8, 8, 999, dtype=torch.float64)
     plain = module(x)
@@ -46,17 +46,17 @@ def test_in_float64_it_is_the_same_too(family):
 
 
 def test_others_have_none_and_what_was_changed_is_left():
-    assert not one_step(tiny("bert").net).forwards
+    assert not fused_ops(tiny("bert").net).forwards
     net = copy.deepcopy(tiny("gpt2").net)
     for module in net.modules():
         if isinstance(module, NewGELUActivation):
             module.forward = torch.relu
-    assert not one_step(net).forwards
+    assert not fused_ops(net).forwards
 
 
 def test_what_goes_wrong_inside_leaves_nothing_behind():
     module, home = NewGELUActivation(), sys.modules[apply_rotary_pos_emb.__module__]
-    steps = OneStep(((module, torch.relu),), (home,))
+    steps = FusedOps(((module, torch.relu),), (home,))
     with steps.used():
         assert home.apply_rotary_pos_emb is not apply_rotary_pos_emb
     with pytest.raises(ValueError, match="broken"), steps.used():
@@ -80,7 +80,7 @@ def as_on_a_gpu(monkeypatch):
 )
 def test_gates_norms_and_turns_are_the_networks_own(family, steps, as_on_a_gpu, monkeypatch):
     net = tiny(family).net
-    found, seen = one_step(net), []
+    found, seen = fused_ops(net), []
     names = [type(module).__name__ for module, _ in found.forwards]
     assert {name: names.count(name) for name in names} == steps
     own = rotary.fits
@@ -101,12 +101,12 @@ def test_a_gate_that_was_changed_is_left(family, as_on_a_gpu):
         if type(module).__name__.endswith("MLP"):
             name = "act" if family == "modernbert" else "act_fn"
             setattr(module, name, torch.nn.Tanh())
-    assert not [m for m, _ in one_step(net).forwards if type(m).__name__.endswith("MLP")]
+    assert not [m for m, _ in fused_ops(net).forwards if type(m).__name__.endswith("MLP")]
 
 
 def test_a_cpu_has_the_usual_ones():
     for family in ("llama", "modernbert"):
-        assert one_step(tiny(family).net) == OneStep()
+        assert fused_ops(tiny(family).net) == FusedOps()
 
 
 def test_rows_of_one_stride_are_known():
@@ -123,7 +123,7 @@ def test_elsewhere_they_are_torchs():
     assert torch.equal(gated("silu", one, two), functional.silu(one) * two)
     q, k, cos, sin = heads("cpu", torch.float32)
     usual = apply_rotary_pos_emb(q, k, cos, sin)
-    assert all(map(torch.equal, rotary.turned(apply_rotary_pos_emb, q, k, cos, sin), usual))
+    assert all(map(torch.equal, rotary.rotate(apply_rotary_pos_emb, q, k, cos, sin), usual))
 
 
 def heads(device, dtype, rows=5, many=6, kept=2, width=7, size=24, each=False):
@@ -156,7 +156,7 @@ def test_on_a_gpu_turns_are_transformers(dtype, each):
         q, k, cos, sin = heads("cuda", dtype, 5, many, kept, width, size, each)
         assert rotary.fits(q, k, cos, sin)
         exact = apply_rotary_pos_emb(*(x.double() for x in (q, k, cos, sin)))
-        found = rotary.turned(None, q, k, cos, sin)
+        found = rotary.rotate(None, q, k, cos, sin)
         for one, two in zip(found, exact, strict=True):
             assert torch.allclose(one.double(), two, atol=LIMITS[dtype])
     assert not rotary.fits(q, k, cos[..., :4], sin[..., :4])
