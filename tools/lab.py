@@ -87,12 +87,13 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     lines = [
         "# What the lab found",
         "",
-        f"The standard grid: {', '.join(f'{n} {k} models' for k, n in worlds.items())}. With the",
-        "settings of `unmask validate`, in 21 minutes on one H200 with 16 CPU cores. Every reading",
-        "of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py FOLDER` makes",
-        "it and this page. [How to read it](lab.md), with the rules of the verdict. `crr`,",
-        "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were read later, on retrained models",
-        "from the same seeds.",
+        f"The standard grid: {', '.join(f'{n} {k} models' for k, n in worlds.items())}, run",
+        "with the defaults of `unmask validate` in 21 minutes on one H200 with 16 CPU cores. Every",
+        "reading of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py "
+        "FOLDER`",
+        "writes it and this page. [How to read it](lab.md), with the rules of the verdict. `crr`,",
+        "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were scored later, on models retrained",
+        "with the same seeds.",
         "",
         *(
             f"- {said}"
@@ -126,9 +127,9 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     lines += [
         "## Ranks",
         "",
-        "By the smallest learned theta that differs significantly from 0, in every resample of",
-        "the seeds. Without a number: none that the grid has; the tables above leave it out too",
-        "where one resample in twenty has none.",
+        "Ranked in every resample of the seeds by the smallest learned theta that differs",
+        "significantly from 0. Blank: no theta in the grid does. The tables above also omit it if",
+        "one resample in twenty has none.",
         "",
     ]
     return "\n".join([*lines, _markdown(ranked), ""])
@@ -141,9 +142,9 @@ def cost_and_robustness(table: pd.DataFrame) -> list[str]:
     columns = ["models", "measure", "rows", "smallest", "kept", "shift, 90 %", "verdict"]
     part = part.sort_values(["models", "rows"], ascending=[False, True], kind="stable")
     return section(
-        "Robustness against rows asked",
-        "Rows that a likelihood measure sends through a model on the items of one world, and "
-        "what it keeps where a group is 16 times as rare.",
+        "Cost and robustness",
+        "Rows that a likelihood measure sends through a model for one world, and the share of "
+        "its slope that it keeps if a group is 16 times as rare.",
         part[columns],
     )
 
@@ -161,8 +162,8 @@ def curves(found) -> list[str]:
             rows.append({"models": subject.kind, "measure": subject.name, **at})
     return section(
         "The curve",
-        "Score less its ideal, by planted theta, where both groups are as frequent. Shares "
-        "and effect sizes bend, as they are bounded; `odds` does not.",
+        "Score minus its ideal, by planted theta, for equally frequent groups. Shares and effect "
+        "sizes level off because they are bounded; `odds` does not.",
         pd.DataFrame(rows).fillna(""),
     )
 
@@ -179,11 +180,10 @@ def recovery(kept: pd.DataFrame) -> list[str]:
         rows.append({**facts, "coverage": f"{held:.2f}", "n": len(part)})
     return section(
         "What odds recovers",
-        "`odds` less the log odds ratio that the model has learned (on frames of its own, "
-        "over names and terms), by planted theta, and how often the interval holds it. The "
-        "words are those of the check itself, and their thetas are balanced, so that an "
-        "interval over words is wider than it would have to be here (terms). Where a group is "
-        "rare and the bias strong, `odds` reads up to a sixth too little with names.",
+        "`odds` minus the learned log odds ratio (from separate templates, over names and terms), "
+        "by planted theta, and how often the interval covers it. With terms, the check uses the "
+        "same words, so an interval over words is wider than necessary. With names, `odds` is up "
+        "to a sixth too low for a rare group and a strong bias.",
         pd.DataFrame(rows),
     )
 
@@ -200,14 +200,14 @@ def candidates() -> list[str]:
         rows.append({"measure": subject.name, **shown, "rows": int(asked[subject.measure])})
     return section(
         "How pmi was chosen",
-        "Six candidates, and `joint` for comparison, fixed before they were run, on 32 masked "
-        "models of 8 seeds of their "
-        "own. M are the words that differ, U those that are shared. `pmi-all`: log p(M | U) "
-        "less log p(M) with all of U hidden. `pmi-content`: less log p(M) with U's content "
+        "Six candidates and `joint`, for comparison, were fixed in advance and run on 32 masked "
+        "models from 8 separate seeds. M are the words that differ, U those that are shared. "
+        "`pmi-all`: log p(M | U) "
+        "minus log p(M) with all of U hidden. `pmi-content`: the same with only U's content "
         "words hidden. `pmi-halves`: with two random halves of U hidden in turn. `cps-"
         "halves`: log p of U, a random half hidden at a time. `cps-content`: log p of U's "
-        "content words, hidden at once: **chosen, and now called `pmi`**, as of those that "
-        "ask for few rows it moves least. `cps-content-each`: the same, one at a time. "
+        "content words, hidden at once: **chosen, and now called `pmi`**, because it shifts "
+        "least among those that need few rows. `cps-content-each`: the same, one at a time. "
         "`joint`: log p(M | U), piece by piece.",
         pd.DataFrame(rows),
     )
@@ -236,10 +236,10 @@ def deeper() -> list[str]:
         f"{models} causal models of four layers, and as many of six. The control is flowers "
         "with pleasant words, a log odds ratio of 2 that likelihood measures find in most of "
         "them. Association measures find neither it nor the planted bias, in the first, the "
-        "middle and the last layer, with four poolings. The likely reason: what a causal "
-        "network makes of a word serves to predict the next one, so that words are alike that "
-        "are followed by the same things, and not those that go together. So on causal models "
-        "of this size these measures are not testable; that is no evidence about large ones.",
+        "middle and the last layer, with four poolings. The likely reason: a causal "
+        "network represents a word to predict the next one, so words with similar continuations "
+        "are similar, not words that occur together. These measures are untestable on causal "
+        "models of this size; larger models may differ.",
         pd.DataFrame(rows),
     )
 
@@ -259,8 +259,8 @@ def again(verdicts_of) -> list[str]:
     same = len(both) - len(rows)
     return section(
         "The former grid",
-        f"Other seeds, 8 of them; the same rules. Of {len(both)} measures {same} have the same "
-        "verdict; the others:",
+        f"Eight other seeds, the same rules. {same} of {len(both)} measures have the same verdict. "
+        "The others:",
         pd.DataFrame(rows, columns=["models", "measure", "then", "now"]),
     )
 
@@ -279,14 +279,15 @@ def further(kept: pd.DataFrame) -> list[str]:
     return [
         "## The bundled model, trained further",
         "",
-        f"{models} models of 11 million weights that were trained on English, and then on a",
-        "world's text ([how](lab.md)). What the words mean in English does not count: their",
-        f"sides are drawn at random. {seeds} seeds and no further null worlds: readings, not",
+        f"{models} models with 11 million weights, trained on English and then on a",
+        "world's text ([how](lab.md)). English meanings do not matter: words are assigned to "
+        "groups",
+        f"at random. With {seeds} seeds and no more null worlds, these are readings, not",
         "verdicts. Every reading is in [lab-bundled.parquet](data/lab-bundled.parquet).",
         "",
-        "In half of the rows a whole word was hidden. When single tokens were, `odds` missed the",
-        "control: networks that never saw two hidden places next to each other read -0.69 of a",
-        "planted 2 on average (32 models), because most names of flowers and insects have two",
+        "In half of the rows a whole word was hidden. With single tokens hidden, `odds` missed the",
+        "control: networks that never saw two adjacent masks gave -0.69 for a planted 2",
+        "on average (32 models), because most names of flowers and insects have two",
         f"pieces. The present models read {_control(kept):.2f}.",
         "",
         _markdown(table[columns]),

@@ -344,7 +344,7 @@ def _unmatched(
         kinds = " or ".join(dict.fromkeys(s for m in rows for s in m.shapes))
         names = [m.name for m in MEASURES.values() if {*m.shapes} & {*map(catalogue.shape, sets)}]
         raise NotApplicable(
-            f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, and the data are {shapes}; "
+            f"{shapes} cannot be used with {', '.join(repr(m.name) for m in rows)}; give {kinds}; "
             f"measures that fit: {', '.join(names)}."
         )
     paired = {id(member) for pair in pairs for member in pair}

@@ -61,7 +61,7 @@ def _whole_number(name: str, value: Any, least: float) -> Any:
 
 def _samples(name: str, value: Any) -> Any:
     if _whole_number(name, value, 2) > MOST_SAMPLES:
-        raise UnmaskError(f"{name} is too large; at most {MOST_SAMPLES:,} are drawn.")
+        raise UnmaskError(f"{name} is {value:,}; give at most {MOST_SAMPLES:,}.")
     return value
 
 
@@ -87,8 +87,8 @@ def _tokens(name: str, value: Any) -> Any:
 def _cluster(name: str, value: Any) -> Any:
     if value != INDEPENDENT:
         raise UnmaskError(
-            f"{name} is {value!r}; give {INDEPENDENT!r}, or leave it out and put a column "
-            "'cluster' into your file."
+            f"{name} is {value!r}; give {INDEPENDENT!r}, or leave it out and add a column "
+            "'cluster' to your file."
         )
     return value
 
@@ -173,6 +173,14 @@ class Threshold:
     def held(self) -> dict[str, float]:
         """The thresholds by unit, as estimates store them: factors as logarithms."""
         return {"points": self.points, "d": self.d, "times": math.log(self.times)}
+
+
+AMOUNTS = {"points": "{:.3g} percentage points", "times": "a factor of {:.3g}", "d": "d = {:.3g}"}
+
+
+def amount_text(value: float, unit: str) -> str:
+    """A bias of some size in words: "5 percentage points", "a factor of 1.2", "d = 0.5"."""
+    return AMOUNTS[unit].format(value)
 
 
 def amounts(text: str, name: str = "matters") -> dict[str, float]:

@@ -258,7 +258,7 @@ class Estimate:
         if self.n < 1:
             raise DataError("an estimate needs at least one item; none could be scored.")
         if not math.isnan(self.low) and self.low > self.high:
-            raise ValueError(f"interval [{self.low}, {self.high}] is upside down")
+            raise ValueError(f"interval [{self.low}, {self.high}] has low above high")
 
     @property
     def excludes_ideal(self) -> bool:
@@ -322,7 +322,7 @@ class Coverage:
 
     def __post_init__(self) -> None:
         if not 0 <= self.scored <= self.items:
-            raise ValueError(f"{self.scored} of {self.items} items cannot have been scored")
+            raise ValueError(f"{self.scored} items were scored, but there are {self.items}")
 
     @property
     def share(self) -> float:

@@ -133,7 +133,7 @@ def with_verdicts(results: Sequence[Result]) -> list[Result]:
             if e.p is not None:
                 details[key] = {"p_corrected": e.p, "tests": answer.tests}
         for e in answer.others:
-            reason = f"not counted: {e.result.measure} is {e.status.short} and others are validated"
+            reason = f"not counted: {e.result.measure} is not validated, and others are"
             key = (answer.model, *e.result.spec.key, e.category)
             verdicts.setdefault(key, Verdict("inconclusive", e.matters, reason, counts=False))
     return [_with_verdicts(r, verdicts, details) for r in results]

@@ -15,22 +15,22 @@ MARGIN = "mean margin"  # what the lab calls it
 POOLS = {"word-first": "first piece", "word-last": "last piece", "mean": "whole sentence"}
 # The clause for a rule of docs/lab.md that a measure missed, or that stayed open.
 MISSED = {
-    "reads the planted bias": "does not detect a planted bias",
-    "false alarms as promised": "has too many false alarms",
+    "detects the planted bias": "does not detect a planted bias",
+    "few false alarms": "has too many false alarms",
     "no shift by frequency": "depends on how often a group is mentioned",
     "no shift on unbalanced items": "depends on how often a group is mentioned",
     "keeps its slope for a rare group": "misses the bias of a rare group",
 }
 OPEN = {
-    "reads the planted bias": "may not detect a planted bias",
-    "false alarms as promised": "its false alarm rate is unknown",
+    "detects the planted bias": "may not detect a planted bias",
+    "few false alarms": "its false alarm rate is unknown",
     "no shift by frequency": "may depend on how often a group is mentioned",
     "no shift on unbalanced items": "may depend on how often a group is mentioned",
     "keeps its slope for a rare group": "may miss the bias of a rare group",
 }
 CLAUSES = {
     "validated": "detects a planted bias at any group frequency",
-    "untestable": "misses the planted bias and usually also a strong control in such models",
+    "untestable": "these models fail even the control, so it cannot be judged",
     "baseline": "not meant to detect bias",
     UNTESTED: "the lab has not tested this measure on this kind of model",
 }

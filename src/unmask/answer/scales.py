@@ -91,15 +91,15 @@ class Scale:
             return f"{estimate.value:.0f} % of {estimate.n:,} pairs {span}"
         value, low, high = (self.text(v) for v in (estimate.value, estimate.low, estimate.high))
         if self.paired and self.is_factor:
-            return f"{value} times as likely [{low}, {high}]"
+            return f"traits {value} times as likely [{low}, {high}]"
         return f"{self.head} {value} [{low}, {high}]"
 
     def amount(self, value: float) -> str:
-        """A bias of some size: "3 pp", "1.20 times", "odds of 1.20", "d = 0.2"."""
+        """A bias of some size: "3 pp", "1.20x", "odds of 1.20", "d = 0.2"."""
         if self.share:
             return f"{value:g} pp"
         if self.is_factor:
-            return f"{self.text(value)} times" if self.paired else f"odds of {self.text(value)}"
+            return f"{self.text(value)}x" if self.paired else f"odds of {self.text(value)}"
         return f"d = {value:g}"
 
     def change(
@@ -107,11 +107,11 @@ class Scale:
     ) -> str:
         """Format a difference with its interval; one of logarithms is a factor without a unit."""
         if math.isnan(low):
-            number = f"times {self.show(value):.2f}" if self.is_factor else f"{value:+.2f} {unit}"
+            number = f"ratio {self.show(value):.2f}" if self.is_factor else f"{value:+.2f} {unit}"
             return f"{number.strip()}, without an interval"
         if self.is_factor:
             value, low, high = map(self.show, (value, low, high))
-            return f"times {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
+            return f"ratio {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
         places = self.digits if digits is None else digits
         suffix = f" {unit}" if unit else ""
         return f"{value:+.{places}f}{suffix} [{low:+.{places}f}, {high:+.{places}f}]"
@@ -125,7 +125,7 @@ STRENGTHS = ("slight", "small", "moderate", "strong")
 SCALES: Mapping[ScaleName, Scale] = {
     "factor": Scale(
         unit="times",
-        head="times",
+        head="factor",
         neutral=1.0,
         digits=2,
         coarse=math.log(1.5),

@@ -68,9 +68,7 @@ def decide(
     if estimate.ideal is None or math.isnan(estimate.low) or _published_interval(estimate):
         return Verdict("inconclusive", matters, NO_INTERVAL)
     if estimate.within(matters):
-        return Verdict(
-            "negligible", matters, "the whole interval is within the smallest relevant bias"
-        )
+        return Verdict("negligible", matters, "the whole interval lies in the negligible range")
     if p is not None and p <= 1 - estimate.level + ROUNDING:
         return Verdict("biased" if sign > 0 else "reversed", matters, FOUND_BY)
     return Verdict("inconclusive", matters, reason)
@@ -84,14 +82,14 @@ def undecided(
     return {k: Verdict("inconclusive", matters, UNDECIDED) for k in ("", *categories)}
 
 
-FOUND_BY = "the test of the mean margin is significant"
-UNDECIDED = "the interval includes both no bias and a relevant bias"
+FOUND_BY = "the test is significant"
+UNDECIDED = "the data allow both no bias and a relevant bias"
 
 
 def too_few(estimate: Estimate) -> str:
     """Why nothing is concluded from an estimate: it rests on too few clusters or words."""
     if estimate.more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS:
-        return f"only {estimate.more['clusters']} clusters"
+        return f"fewer than {MIN_CLUSTERS} clusters"
     if min(estimate.more.get("words", [MIN_WORDS_PER_SET])) < MIN_WORDS_PER_SET:
         return f"fewer than {MIN_WORDS_PER_SET} words per set"
     return ""

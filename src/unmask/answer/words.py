@@ -12,7 +12,7 @@ from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Result
 
 READS_SHARE = "the model prefers the stereotype in "
-READS_FACTOR = "a group's word makes its stereotypical traits "
+READS_FACTOR = "a group's word makes its stereotypical "
 NAMED = 9  # bias types that a sentence names
 LONGEST = 40  # letters of a bias type's name in sentences and tables
 
@@ -36,7 +36,7 @@ def agreement(answer: Answer) -> str:
         return "no measure is validated for this kind of model"
     kind = "validated measure" if answer.trust == VALIDATED else "unvalidated measure"
     if answer.main.bias == 0:
-        return f"{count} {kind}{'s' if count > 1 else ''}; the first is neutral"
+        return f"{count} {kind}{'s' if count > 1 else ''}; the main one is neutral"
     if count == 1:
         return f"one {kind}"
     if answer.trust != VALIDATED:

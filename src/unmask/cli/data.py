@@ -90,7 +90,8 @@ def check_file(
         str, typer.Argument(help="Your file (CSV, TSV, JSON lines, parquet), or a data set's name.")
     ],
     model: Annotated[
-        str | None, typer.Option("-m", "--model", help="Also use this model to find odd swaps.")
+        str | None,
+        typer.Option("-m", "--model", help="Also use this model to flag implausible swaps."),
     ] = None,
     write: Annotated[
         Path | None, typer.Option(help="Write a repaired CSV file, with derived columns.")

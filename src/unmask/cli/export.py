@@ -27,11 +27,9 @@ def export(
         str,
         typer.Option("--format", help="csv, csv-items, lm-eval, hub (model-index), md or tex."),
     ] = "",
-    lm_eval: Annotated[
-        bool, typer.Option("--lm-eval", help="In the format of lm-evaluation-harness.")
-    ] = False,
+    lm_eval: Annotated[bool, typer.Option("--lm-eval", help="Same as --format lm-eval.")] = False,
     in_csv: Annotated[
-        bool, typer.Option("--csv", help="One row for each estimate, for R and Stata.")
+        bool, typer.Option("--csv", help="Same as --format csv, for R and Stata.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--out", help="File; default: standard output.")

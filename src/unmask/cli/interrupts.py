@@ -13,7 +13,7 @@ ANSWERS_KEPT = "model outputs are cached; run the same command to resume"
 NOTHING_KEPT = "nothing is cached, because --no-cache was given"
 MODELS_KEPT = "trained and scored models are saved; run the same command to resume"
 SERVER_NOT_KEPT = "server outputs are not cached; the same command requests them again"
-GPU_NOT_KEPT = "GPU outputs are not cached; the same command starts again"
+GPU_NOT_KEPT = "GPU outputs are not cached; the same command starts over"
 
 
 def on_termination() -> Any:
@@ -53,7 +53,7 @@ def answering(cache: bool, device: str | None = None, models: Sequence[str] = ()
         yield
     except KeyboardInterrupt as stop:
         message = (GPU_NOT_KEPT if _on_gpu(device) else ANSWERS_KEPT) if cache else NOTHING_KEPT
-        if any(m.startswith(("http://", "https://")) for m in models):
+        if any(m.startswith(("http://", "https://")) and CHAT_MARK not in m for m in models):
             message = SERVER_NOT_KEPT
         raise Stopped(f"stopped; {message}.") from stop
 

@@ -27,9 +27,7 @@ def measures(console: Console, name: str | None, by_lab: bool = False) -> None:
         if by_lab:
             rows.sort(key=lambda m: rank(m.name))
         print_lines(console, [(m.name, _line(m, by_lab)) for m in rows])
-        plugins = [
-            (n, f"of the package {table.ENTRY_POINTS.package(n)}") for n in table.ENTRY_POINTS
-        ]
+        plugins = [(n, f"from package {table.ENTRY_POINTS.package(n)}") for n in table.ENTRY_POINTS]
         print_lines(console, plugins)
         return
     row = find(name)
@@ -86,7 +84,7 @@ def data_sets(console: Console, name: str | None) -> None:
     console.print("\nSentence files of SEAT:", style="bold")
     print_lines(console, [("seat", ", ".join(seat_files()))])
     plugins = [
-        (n, f"of the package {catalogue.ENTRY_POINTS.package(n)}") for n in catalogue.ENTRY_POINTS
+        (n, f"from package {catalogue.ENTRY_POINTS.package(n)}") for n in catalogue.ENTRY_POINTS
     ]
     print_lines(console, plugins)
 
@@ -99,12 +97,12 @@ def _data_card(console: Console, name: str) -> None:
         print_lines(console, [("group", name), ("word tests", ", ".join(groups()[name]))])
         return
     if name in catalogue.ENTRY_POINTS:
-        about = ("of the package", str(catalogue.ENTRY_POINTS.package(name)))
+        about = ("package", str(catalogue.ENTRY_POINTS.package(name)))
         print_lines(console, [("data set", name), about])
         return
     base, _, control = name.partition(":")
     card = catalogue.card(base)
-    facts = [("data set", name), ("what", card.about), ("licence", card.licence)]
+    facts = [("data set", name), ("about", card.about), ("licence", card.licence)]
     facts += [("control", summary(CONTROLS[control]))] if control else []
     facts += [("source", card.url)] if card.url else []
     facts += [("known defects", card.defects)] if card.defects else []
@@ -132,7 +130,7 @@ def _stimuli_card(console: Console, test: Stimuli) -> None:
 
 def models(console: Console, name: str | None) -> None:
     """Models known by name; any other name is looked for on the hub."""
-    plugins = {n: f"of the package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
+    plugins = {n: f"from package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
     registry = Registry("model", {**KNOWN, **plugins}.items())
     print_lines(console, list(registry.items()) if name is None else [(name, registry[name])])
     if name is None:

@@ -82,7 +82,7 @@ def write(content: Content, folder: Path, show: bool = False, scale: str | None 
         page.write(_page(content, scale), path)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            f"the files do not fit together ({type(error).__name__}: {error}); run again."
+            f"the files of the run are inconsistent ({type(error).__name__}: {error}); run again."
         ) from error
     if show:
         webbrowser.open(path.resolve().as_uri())

@@ -53,7 +53,8 @@ def plan(
     amounts = options.amounts(detect, "detect")
     frame = sample_size.needs(pilots, amounts, power=power, **chosen)
     for unit, part in frame.groupby("unit", sort=False):
-        head = f"To detect {amounts[str(unit)]:g} {unit} with power {power:g}"
+        size = options.amount_text(amounts[str(unit)], str(unit))
+        head = f"To detect {size} with power {power:g}"
         console.print(f"\n[bold]{escape(head)}[/]")
         table = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
         table = table.astype(object)
@@ -70,7 +71,7 @@ def _print_expected(name: str, power: float, level: float) -> None:
         console.print(f"\n[bold]{escape(head)}[/]")
         terminal.print_frame(console, frame.round(2))
     console.print(
-        "points: percentage points from 50. times: the factor for measures of traits (trait). "
+        "points: percentage points from 50. times: the same as a factor, for the measure trait. "
         "After a run, 'unmask plan FOLDER' estimates both for that model.",
         highlight=False,
     )

@@ -51,7 +51,7 @@ def scaling(
     table = table.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
     terminal.print_frame(console, table.round(2))
     console.print(
-        "Slopes are within families; p is exact, over all orders of model sizes. Scores use the "
+        "Slopes are within families; p is exact, over all permutations of sizes. Scores use the "
         "items that all models share.",
         style="dim",
     )

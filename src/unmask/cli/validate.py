@@ -42,7 +42,9 @@ def validate(
     rho: Annotated[
         list[str] | None, typer.Option(help="Group frequency ratios of 1 or more, comma-separated.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Worlds for each theta and rho.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds (synthetic worlds) per theta and rho.")
+    ] = None,
     nulls: Annotated[int | None, typer.Option(help="Additional worlds without bias.")] = None,
     first: Annotated[int | None, typer.Option(help="First seed; determines the worlds.")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers of the tiny models.")] = None,

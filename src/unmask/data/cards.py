@@ -24,7 +24,7 @@ _SEAT = f"{_GITHUB}/McGill-NLP/bias-bench/aba440322fb38600f7790e457a17941f0b12bf
 def _packaged_card(
     name: str, about: str, cite: tuple[str, ...], build: Callable[[], Dataset], defects: str = ""
 ) -> Card:
-    licence = "Apache-2.0 (word lists are facts)"
+    licence = "Apache-2.0 (word lists: no copyright)"
     return Card(name, about, lambda path: build(), cite, licence, defects=defects)
 
 
@@ -119,7 +119,7 @@ def sentence_sets() -> Registry[Card]:
 
 def _packaged_cards() -> list[Card]:
     names = "DisCo's 14 templates with 30 pairs of first names common in the USA"
-    of_names = "Names from one country and period, which few of its people have."
+    of_names = "Names from one country and period, and few people there bear them."
     return [
         _packaged_card(
             "bundled-pairs",

@@ -82,7 +82,7 @@ def without_contradictions(data: Dataset) -> Dataset:
         "sentences, with stereotype and antistereotype exchanged"
     )
     if not items:
-        raise DataError(f"{data.name!r}: {subject}; keep the correct one of each two.")
+        raise DataError(f"{data.name!r}: {subject}; keep the correct one of each pair.")
     notes = (*data.about.get("notes", ()), f"{data.name}: {subject}; they are left out.")
     return replace(data, items=items, about={**data.about, "notes": notes})
 

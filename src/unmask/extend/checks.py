@@ -124,7 +124,8 @@ def _check_answers(model: Model) -> None:
     for name, second in variants.items():
         if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, second, strict=True)):
             raise UnmaskError(
-                f"{model.name!r} returns other values when the same queries are {name}; make it "
+                f"{model.name!r} returns different values when the same queries are {name}; "
+                "make it "
                 "deterministic."
             )
     if model.kind == "causal":

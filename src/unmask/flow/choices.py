@@ -249,12 +249,12 @@ def _outside_top(replies: Replies, resampling: Resampling) -> Sequence[str]:
     share = percentage(part.prefers, replies.design.chosen(replies.scored), resampling)
     zero_share = 100 * float(part.without_bounds.prefers.mean())
     note = f"In {int(bounded.sum())} of {len(bounded)} items a label is outside the top tokens "
-    note += "that the server returns, and counts with its upper bound"
+    note += "that the server returns, and counts as its upper bound"
     if share.low <= zero_share <= share.high:
         return (f"{note}. With 0 for these labels, the share is {zero_share:.1f} %.",)
     low, high = sorted((share.value, zero_share))
     return (
-        f"{note}. With 0 for these labels, the share changes by more than its interval: it is "
+        f"{note}. With 0 for these labels, the share falls outside its interval: it is "
         f"between {low:.1f} and {high:.1f} %.",
     )
 

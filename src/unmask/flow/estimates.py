@@ -268,7 +268,7 @@ def _unknown(scored: Scored) -> tuple[str, ...]:
     share = 100 * scored.unknown / max(scored.content, 1)
     if share < MANY_UNKNOWN:
         return ()
-    return (f"the tokenizer does not know {share:.0f} % of the tokens of these sentences.",)
+    return (f"{share:.0f} % of the tokens are unknown to the tokenizer.",)
 
 
 def tied(ties: int, rule: Ties) -> tuple[str, ...]:

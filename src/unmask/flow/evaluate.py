@@ -78,7 +78,7 @@ def measure(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict
 def _checked(specs: Sequence[Spec]) -> Sequence[Spec]:
     listed = isinstance(specs, Iterable) and not isinstance(specs, Spec)
     if not listed or not all(isinstance(s, Spec) for s in specs):
-        raise UnmaskError("specs are a list of unmask.Spec; put a single one in a list.")
+        raise UnmaskError("specs must be a list of unmask.Spec; put a single one in a list.")
     return specs
 
 

@@ -47,10 +47,10 @@ def check_fit(measure: Measure, data: Data, model: Model) -> None:
     if isinstance(measure, Association) and not can.pools:
         raise NotApplicable(f"{measure.name!r} needs word vectors; {model.name!r} has none.")
     if isinstance(measure, Likelihood) and measure.stream not in can.streams:
-        answers = f"it answers {choice(can.streams)}" if can.streams else "it answers none"
+        provided = choice(can.streams) if can.streams else "none"
         raise NotApplicable(
-            f"{measure.name!r} needs the stream {measure.stream!r}, which {model.name!r} does "
-            f"not have ({answers})."
+            f"{measure.name!r} needs the output {measure.stream!r}, which {model.name!r} does "
+            f"not provide (it provides {provided})."
         )
     if isinstance(data, Dataset) and len({item.id for item in data.items}) < len(data.items):
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
@@ -61,8 +61,8 @@ def _wrong_shape(measure: Measure, sets: Sequence[Data]) -> str:
     suitable = [m.name for m in MEASURES.values() if {*m.shapes} & {*shapes}]
     names = ", ".join(dict.fromkeys(repr(d.name) for d in sets))
     return (
-        f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {names} has "
-        f"{' and '.join(shapes)}; measures that fit: {', '.join(suitable)}."
+        f"{measure.name!r} needs {' or '.join(measure.shapes)}, not {' and '.join(shapes)} "
+        f"({names}); measures that fit: {', '.join(suitable)}."
     )
 
 

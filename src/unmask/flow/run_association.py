@@ -162,7 +162,9 @@ def _check(model: Model, spec: Spec) -> None:
         if value is None or value in allowed:
             continue
         if not allowed:
-            raise NotApplicable(f"{model.name!r} has no {option}s to choose from; leave it out.")
+            raise NotApplicable(
+                f"{model.name!r} has no {option}s to choose from; leave out {option}."
+            )
         allowed_text = f"{allowed[0]} to {allowed[-1]}" if option == "layer" else ", ".join(allowed)
         raise NotApplicable(f"{model.name!r} has no {option} {value!r}; it has {allowed_text}.")
 
@@ -182,7 +184,7 @@ def _too_few(
     """Which words a set lacks, the first few by name."""
     gone = [w for w in words if w in lost]
     if not gone:
-        return f"{test}: {label} has {len(words)} word; it needs {MIN_WORDS}."
+        return f"{test}: {label} has {len(words)} of the {MIN_WORDS} words that it needs."
     named = ", ".join(gone[:most])
     named += f" and {len(gone) - most} more" if len(gone) > most else ""
     keeps = f"{len(words) - len(gone)} of its {len(words)} words (without {named})"

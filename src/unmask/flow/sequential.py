@@ -35,7 +35,7 @@ from unmask.types import NOT_ASKED, Contrast, Coverage, Dataset, Estimate, Resul
 
 Measure = Callable[[Mapping[int, Spec], Options, Failed], dict[int, Result]]
 BOUNDED = ("margin", "adjusted")  # extras whose intervals hold at all looks together
-UNREAD = "no item of this look could be scored"
+UNREAD = "no item in this batch could be scored"
 
 
 def stops_early(spec: Spec) -> bool:
@@ -309,6 +309,6 @@ def _note(coverage: Coverage, data: Dataset) -> tuple[str, ...]:
     if not spared:
         return ()
     return (
-        f"{spared} of {coverage.items} items of {data.name} were not measured: the answer was "
-        "clear without them. Intervals are valid for all interim analyses together.",
+        f"{spared} of {coverage.items} items of {data.name} were not measured: the stopping "
+        "rule was met without them. Intervals are valid for all interim analyses together.",
     )

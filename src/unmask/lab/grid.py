@@ -57,16 +57,16 @@ class Grid:
         for name, least in (("seeds", 1), ("nulls", 0), ("first", 0)):
             whole_number(least)(name, getattr(self, name))
         if self.first + self.seeds > NULL:
-            raise UnmaskError(
-                f"seeds is {self.seeds} from {self.first} on; give seeds below {NULL}."
-            )
+            raise UnmaskError(f"first + seeds is {self.first + self.seeds}; give at most {NULL}.")
         for name in ("thetas", "rhos", "kinds", "measures"):
             self._once(name)
         for kind in self.kinds:
             one_of(KINDS)("kind of model", kind)
         one_of(TIERS)("tier", self.tier)
         if self.tier == "bundled" and self.kinds != ("masked",):
-            raise UnmaskError("the bundled model is masked; give --kind masked with its tier.")
+            raise UnmaskError(
+                "the bundled model is masked; give --kind masked with --tier bundled."
+            )
         for measure in self.measures:
             find(measure)
         self.plants()

@@ -286,7 +286,7 @@ def assessments(
     """Return the status of all measures; their false alarms are tested together (Holm).
 
     `larger` are readings on the networks of another tier. A measure that is untestable on the small
-    ones, but reads the planted bias and the control there, is `unclear`.
+    ones, but detects the planted bias and the control there, is `unclear`.
     """
     p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
     corrected_p = corrected([np.nan if v is None else v for v in p])
@@ -307,7 +307,7 @@ def assessments(
 
 
 def _reads_there(estimates: dict[str, Estimate]) -> bool:
-    """Whether a tier reads the planted bias, on the right side, and finds the control."""
+    """Whether a tier detects the planted bias, on the right side, and finds the control."""
     if not {"slope", "right", "control"} <= set(estimates):
         return False
     enough = estimates["right"].value >= RIGHT and estimates["control"].low > FOUND
@@ -325,8 +325,8 @@ def assess(
     missed. `unclear`: one is open. A `baseline` is not meant to read anything.
     """
     rules = {
-        "reads the planted bias": _reads(estimates),
-        "false alarms as promised": _honest(estimates, alarms),
+        "detects the planted bias": _reads(estimates),
+        "few false alarms": _honest(estimates, alarms),
         "no shift by frequency": _steady(estimates, "shift, in theta"),
         "no shift on unbalanced items": _steady(estimates, "shift, 90 %, in theta"),
         "keeps its slope for a rare group": _keeps(estimates),
@@ -336,7 +336,7 @@ def assess(
     by = {v: tuple(k for k, r in rules.items() if r is v) for v in (True, False, None)}
     if baseline:
         word = "baseline"
-    elif rules["reads the planted bias"] is False:
+    elif rules["detects the planted bias"] is False:
         control = estimates.get("control")
         word = "untestable" if control is not None and control.high < FOUND else "fails"
     else:

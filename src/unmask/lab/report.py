@@ -75,7 +75,7 @@ def study(
     ]
     remarks = [*_warnings(grid, words), *sentences_of(assessments), *claim(by_measure), LIMITS]
     if grid.tier == "tiny":
-        remarks.append("rows: how many rows a measure alone sends through a model for its items.")
+        remarks.append("rows: input sequences that a measure needs when run alone.")
     return Study(
         f"Lab report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
         tables,

@@ -74,10 +74,12 @@ class Association:
         check_choices(self, CHOICES)
         if not isinstance(self.pool, Mapping) or not isinstance(self.samples, int):
             raise UnmaskError(
-                f"{self.name!r}: pool is a mapping of kinds to poolings, samples a whole number."
+                f"{self.name!r}: pool must map kinds to poolings; samples must be a whole number."
             )
         if self.samples > MOST_SAMPLES:
-            raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
+            raise UnmaskError(
+                f"{self.name!r}: samples is {self.samples:,}; give at most {MOST_SAMPLES:,}."
+            )
         for pool in self.pool.values():
             if pool not in POOLS:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")

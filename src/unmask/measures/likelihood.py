@@ -174,7 +174,9 @@ class Likelihood:
             if not none and (type(value) is not int or value < 0):
                 raise UnmaskError(f"{self.name!r}: {name} is {value!r:.20}; give a whole number.")
         if self.samples > MOST_SAMPLES:
-            raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
+            raise UnmaskError(
+                f"{self.name!r}: samples is {self.samples:,}; give at most {MOST_SAMPLES:,}."
+            )
 
     def _check_shapes(self) -> None:
         if not isinstance(self.shapes, tuple) or not self.shapes or {*self.shapes} - {*SHAPES}:

@@ -78,7 +78,7 @@ PMI = Likelihood(
 )
 TRAIT = Likelihood(
     name="trait",
-    about="By what factor does a group's word raise a trait's probability over the other word's?",
+    about="By what factor does a group's word raise the probability of its traits?",
     formula="sum over the trait's tokens w of log p(w | the sentence without the trait); causal: "
     "log p(w | all tokens before w); the score is exp of the mean difference between the two "
     "groups' sentences, without word preference",
@@ -130,7 +130,8 @@ LPBS = Likelihood(
 )
 ODDS = Likelihood(
     name="odds",
-    about="How many times as likely is one target, against the other, given one attribute rather "
+    about="How many times as likely is one target relative to the other, given one attribute "
+    "rather "
     "than the other?",
     formula="odds ratio: exp of the mean over attributes a of set A of log p(x | a) / p(y | a), "
     "minus that over set B; targets summed over their words",
@@ -297,7 +298,7 @@ AUL_THYS2025 = variant(
     ties="strict",
     stream="untyped",
     cite=("thys2025",),
-    deviation="Places 1 to T - 2 whatever they are: for XLNet the first word is lost "
+    deviation="Reads places 1 to T - 2 regardless: for XLNet the first word is lost "
     "and <sep> kept; no permutation mask, no token types. A tie counts as not stereotypical.",
 )
 AULA = replace(

@@ -36,7 +36,7 @@ LMB_BARIKERI2021 = variant(
     shows=("t", "t_welch", "t_reduced", "share", "mean"),
     deviation="Perplexities themselves are compared, not their logarithms, so that a single "
     "sentence of perplexity 100,000 dominates t; negative: the sentences about the minoritised "
-    "group are likelier. A sentence of one token has the perplexity 0. t_welch (of the "
+    "group are likelier. A sentence of one token has perplexity 0. t_welch (of the "
     "attribute swap) and t_reduced are its unpaired tests, the latter without pairs of a "
     "perplexity beyond three standard deviations.",
 )
@@ -77,7 +77,7 @@ CBS_AHN2021 = variant(
 )
 GEST = Likelihood(
     name="gest",
-    about="Is a man the likelier speaker of men's stereotypical sentences than of women's?",
+    about="Is 'he' a likelier speaker of men's stereotypes than of women's?",
     formula="g_s: mean over men's stereotypes of the mean of ln p(he) - ln p(she), less that over "
     "women's, as a factor; hidden words at once, causal: given all before them",
     plans={
@@ -99,7 +99,8 @@ GEST_PIKULIAK2024 = variant(
     "pikuliak2024",
     plans={**GEST.plans, "causal": plans.changed_as_tokenised},
     unit=math.log(10),
-    deviation="Logarithms are to base 10 and are raised to base e, so that g_s is nearer to 1 than "
+    deviation="Logarithms are to base 10 but exponentiated with base e, so that g_s is nearer "
+    "to 1 than "
     "the ratio of probabilities that it is read as: its 2.3rd root. A causal model reads a start "
     "token only where its tokenizer adds one (OPT and Llama, not GPT-2). The release compares two "
     "sentences place by place, not by their alignment.",

@@ -114,13 +114,13 @@ LOWER_IS_LIKELIER: frozenset[Reduce] = frozenset({perplexity})
 # The unit of the difference between two scores, by reduction.
 MARGINS: dict[Reduce, str] = {
     total: "nats",
-    mean: "nats a token",
-    attended: "nats a token, weighted by attention",
-    inner_mean: "nats a token",
-    inner_attended: "nats a token, weighted by attention",
+    mean: "nats per token",
+    attended: "nats per token, weighted by attention",
+    inner_mean: "nats per token",
+    inner_attended: "nats per token, weighted by attention",
     attended_total: "nats, weighted by attention",
-    mean_probability: "nats, of the mean probability of a token",
-    geometric: "nats a token",
+    mean_probability: "nats, of the mean token probability",
+    geometric: "nats per token",
 }
 # These give probabilities, the others sums or means of log-probabilities.
 PROBABILITIES: frozenset[Reduce] = frozenset({mean_probability, geometric})

@@ -72,7 +72,8 @@ RNSB = replace(
     turned=False,
     name="rnsb",
     about="Does a classifier rate all targets as equally negative?",
-    formula="KL divergence from uniform of q, the targets' probabilities to be negative scaled to "
+    formula="KL divergence from uniform of q, the targets' probabilities of being negative, "
+    "scaled to "
     "sum 1, by a logistic regression (l2, C = 1) of the two attribute sets, the first positive",
     statistic=stats.negative_sentiment,
     within=(0.0, math.inf),

@@ -224,7 +224,7 @@ RUN: Sequence[Column] = (
     Column("adjusted", _adjusted_share, _with_interval, when=_differing),
     Column("word pref.", _of("word_preference"), _count, when=_any("word_preference")),
     Column("ties", _of("ties"), _count, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
-    Column("cover", _of("coverage"), per_cent, when=_incomplete),
+    Column("scored", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
     Column(
         "lab",
@@ -248,7 +248,7 @@ def _share_of_pairs(row: Row) -> str:
         span = f"[{row['low']:.0f}, {row['high']:.0f}]"
         return f"{row['value']:.0f} % of {row['n']:,} pairs {span}"
     bounds = f"[{row['low']:.2f}, {row['high']:.2f}]"
-    if row["unit"] == "times":
+    if row["unit"] == "factor":
         return f"{row['value']:.2f} times as likely {bounds}"
     return f"{row['unit']} {row['value']:.2f} {bounds}"
 

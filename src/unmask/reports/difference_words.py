@@ -51,7 +51,7 @@ def by_bias_type(frame: pd.DataFrame) -> list[str]:
             between = "" if parts else f" between {first} and {second}"
             on = f"{OVERALL} or " if OVERALL in undecided else ""
             types = [name for name in undecided if name != OVERALL]
-            on = f"{on}about {_listed(types)}" if types else OVERALL
+            on = f"{on}for {_listed(types)}" if types else OVERALL
             parts.append(f"no difference{between} is shown {on}")
         lines.append("; ".join(parts) + ".")
     return [
@@ -60,7 +60,7 @@ def by_bias_type(frame: pd.DataFrame) -> list[str]:
 
 
 def _about(bias_type: str) -> str:
-    return OVERALL if bias_type == OVERALL else f"about {bias_type}"
+    return OVERALL if bias_type == OVERALL else f"for {bias_type}"
 
 
 def _pairs(frame: pd.DataFrame) -> Any:
@@ -114,7 +114,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
         more = len(sure) - len(named)
         ending = f" and {more} more" if more > 0 else ""
         lines.append(
-            f"{second} differs from {first} in {_counted(len(sure), 'overall ')} of {len(part)}: "
+            f"{second} differs from {first} in {len(sure)} of {_counted(len(part), 'overall ')}: "
             f"{'; '.join(named)}{ending}."
         )
     if len(lines) > PAIRS:

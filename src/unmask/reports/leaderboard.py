@@ -27,7 +27,7 @@ NOTES = (
     "Distance: root mean square over measures of the distance from fair, in units of the smallest "
     "relevant bias (5 percentage points, d = 0.2, a factor of 1.2, unless the run set another), "
     "corrected for noise.",
-    "Found biased: the number of measures with a biased verdict.",
+    "Biased: the number of measures with a biased verdict.",
     "lms and accuracy, in %: how often a model prefers a meaningful sentence, and predicts the "
     "actual word. A model that knows little can show little bias.",
 )
@@ -74,7 +74,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
     shared = _shared(frame[frame.verdict.notna()], models) or _shared(frame, models)
     if not shared:
         raise DataError(
-            f"{', '.join(models[:3])} have no measure with a verdict and data in common; run the "
+            f"{', '.join(models[:3])} share no measure with a verdict on the same data; run the "
             "same for all (indices have no verdict: see 'unmask compare')."
         )
     _check_same_data(results, shared)

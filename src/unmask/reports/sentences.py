@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from unmask.answer import lab_status
 from unmask.answer.scales import SCALES
 from unmask.measures import MEASURES
+from unmask.options import amount_text
 from unmask.reports.columns import VISIBLE
 from unmask.types import Estimate, Result
 
@@ -20,7 +21,7 @@ MAY = (
     "not predict what the model will do in use.",
     "A result without bias on these items does not prove that there is no bias: other groups, "
     "words and tasks were not tested.",
-    "Measures disagree, and each has known faults, listed on its card. Do not choose a measure by "
+    "Measures disagree, and each has known faults, listed below. Do not choose a measure by "
     "its result.",
     "To compare two models, test their paired difference with 'unmask compare'.",
 )
@@ -47,10 +48,8 @@ def sentences(result: Result) -> list[str]:
     lines = [_score(result, estimate), *_stereotype(result, estimate), *_margin(result)]
     if (least := estimate.more.get("mde")) is not None:
         unit = SCALES[result.compared]
-        size = f"{unit.text(least)} {unit.unit}"
-        if unit.is_factor:
-            size = f"a factor of {unit.text(least)}"
-        lines.append(f"Minimum detectable effect of these items: {size}.")
+        size = amount_text(unit.show(least), unit.unit)
+        lines.append(f"Minimum detectable effect with these items: {size}.")
     if (verdict := result.verdicts.get("")) is not None:
         lines.append(_full(verdict.why))
     lines += _coverage(result)

@@ -70,7 +70,9 @@ def paired_runs(
     first = results[0]
     if any(r.compared != first.compared for r in results):
         kinds = " and ".join(dict.fromkeys(r.compared for r in results))
-        raise DataError(f"{first.title} was scored in two ways ({kinds}).")
+        raise DataError(
+            f"{first.title} is on different scales ({kinds}); run all with one version of unmask."
+        )
     if all("statistic" in r.settings for r in results):
         return _Statistics(results, category, resampling)
     scale = scale_of(first)
@@ -123,7 +125,7 @@ class _SharedPairs:
         if category:
             self.chosen = Items(first).first.category.loc[shared].to_numpy() == category
             if len(set(table.cluster[self.chosen])) < 2:
-                raise DataError("too few items are in all runs.")
+                raise DataError("the runs share too few items; run all on the same items.")
         self.design = Design.of(table)
         self.macro = first.settings.get("average") == "macro"
 

@@ -53,7 +53,7 @@ def reliability(
         Table("items", "Over items", _over_items(frames, options), ITEMS),
         Table("measures", "Between measures", _between(frames, 0, 1), MEASURES_NOTE),
         Table("checkpoints", "Between models", _between(frames, 1, 0), MODELS_NOTE),
-        Table("wordings", "In other words", _wordings(frames, rewordings, options), WORDINGS),
+        Table("wordings", "Reworded items", _wordings(frames, rewordings, options), WORDINGS),
         Table("layers", "Over layers", _layers(models, words, options), LAYERS),
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]

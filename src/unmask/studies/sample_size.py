@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from unmask.answer.answer import OVERALL, Answer, answers
 from unmask.answer.verdict import OVERALL_SHARE
-from unmask.options import Threshold
+from unmask.options import Threshold, amount_text
 from unmask.stats.power import (
     Pilot,
     as_factor,
@@ -25,7 +25,7 @@ from unmask.stats.power import (
 )
 from unmask.types import Result
 
-NOTHING_KNOWN = "items as if independent"
+NOTHING_KNOWN = "independent items"
 
 
 def needs(
@@ -101,7 +101,7 @@ def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[di
             "words needed": words,
             "templates needed": templates,
             "words and templates": None if both is None else f"{both[0]} in {both[1]}",
-            "advice": _advice(pilot, f"{amount:g} {unit}", words, templates, both),
+            "advice": _advice(pilot, amount_text(amount, unit), words, templates, both),
         }
     ]
 

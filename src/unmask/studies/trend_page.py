@@ -21,12 +21,10 @@ def sentences(followed: Trend) -> list[str]:
         mark = "; " if any("," in c for c in unchanged) else ", "
         count, few = len(followed.runs), len(followed.runs) < LEAST_RUNS
         note = f" At least {LEAST_RUNS} runs are needed to show a change." if few else ""
-        lines.append(
-            f"No change over the {count} runs is shown about {mark.join(unchanged)}.{note}"
-        )
+        lines.append(f"No change is shown over the {count} runs for {mark.join(unchanged)}.{note}")
     if gone:
         lines.append(
-            f"The runs share too few items about {', '.join(followed.untested)}: not tested."
+            f"Not tested, because the runs share too few items: {', '.join(followed.untested)}."
         )
     return lines + [
         f"{name} is unfit for a verdict and was excluded: {reason}."

@@ -13,9 +13,9 @@ from unmask.support.paths import cache_folder
 # Kinds of cached files by folder, with their descriptions in `unmask cache`.
 MODELS, DATA, PLANS = "models", "read", "plans"
 KEPT = {
-    MODELS: "models that need not be loaded for known answers",
-    DATA: "data sets as they were read",
-    PLANS: "plans: what is asked of a tokenizer's models about some data",
+    MODELS: "model metadata",
+    DATA: "parsed data sets",
+    PLANS: "query plans",
 }
 SEAL = 16  # bytes of the digest before the content
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")

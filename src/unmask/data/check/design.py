@@ -73,7 +73,8 @@ def clusters(file: ParsedFile) -> Iterator[Remark]:
         f"{summary} ({words}): {reason}, so they count as {count} observations; a verdict needs "
         f"at least {MIN_CLUSTERS}.",
         advice=f"add at least {MIN_CLUSTERS - count} other "
-        f"{'pairs of words' if derived else source}; more sentences with the same ones will not help",
+        f"{'pairs of words' if derived else source}; more sentences with the same ones will not "
+        "help",
     )
 
 
@@ -101,7 +102,8 @@ def directions(file: ParsedFile) -> Iterator[Remark]:
         yield Remark(
             PROBLEM,
             "directions",
-            f"every pair of words has one direction{named}: a model that just prefers one "
+            f"every pair of words is used in one direction only{named}: a model that just "
+            "prefers one "
             "word would look biased.",
             advice="add stereotypes about the other group, or a column 'group' with the target "
             "group of each stereotype",

@@ -46,7 +46,7 @@ DEFECTS = {
         "the sentences differ in more than the group's words",
         "change only the group's words, so that the difference is about the group",
     ),
-    "length": (NOTE, "the sentences differ much in length", "use about the same length"),
+    "length": (NOTE, "the sentences differ widely in length", "use about the same length"),
     "case": (NOTE, "the sentences differ in letter case", "use the same case in both"),
 }
 
@@ -120,7 +120,7 @@ def marks(file: ParsedFile) -> Iterator[Remark]:
         if curly[0] != curly[1] or ends[0] != ends[1]:
             rows.append(n)
     yield from of_rows(
-        NOTE, "quotation or final marks differ between the sentences", "use the same in both", rows
+        NOTE, "quotation marks or final punctuation differ", "use the same in both", rows
     )
 
 
@@ -132,7 +132,7 @@ def articles(file: ParsedFile) -> Iterator[Remark]:
         if len({bad_article(text) for text in sentences(i)}) == 2
     ]
     yield from of_rows(
-        NOTE, "'a' before a vowel, or 'an' before a consonant", "rewrite the article", rows
+        NOTE, "'a' before a vowel, or 'an' before a consonant", "correct the article", rows
     )
 
 

@@ -59,7 +59,7 @@ def _parallel(pro: Path) -> list[tuple[str, str]]:
     if len(lines) != len(partners):
         raise DataError(
             f"{pro.name} has {len(lines)} sentences and {anti.name} {len(partners)}; they must be "
-            "parallel, give the original files."
+            "parallel; give the original files."
         )
     return list(zip(lines, partners, strict=True))
 
@@ -217,7 +217,7 @@ def _by_gender(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]
     if len(men) != len(women) or not men:
         raise DataError(
             f"BEC-Pro: {rows[0]['Profession']} has {len(men)} sentences with a man's word and "
-            f"{len(women)} with a woman's; they must pair, give the original file."
+            f"{len(women)} with a woman's; they must be paired; give the original file."
         )
     return men, women
 

@@ -116,7 +116,10 @@ class Workers:
         while futures:
             done, _ = self.ray.wait(list(futures), timeout=START_TIMEOUT)
             if not done:
-                raise ModelError(f"no worker for {self.name!r} was placed in {START_TIMEOUT:g} s.")
+                raise ModelError(
+                    f"no worker for {self.name!r} started within {START_TIMEOUT:g} s; check the "
+                    "free resources of the cluster."
+                )
             worker = futures.pop(done[0])
             try:
                 facts: dict[str, Any] = self.ray.get(done[0])

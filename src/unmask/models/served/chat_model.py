@@ -341,8 +341,8 @@ class ChatEngine:
         tokens = sum(map(len, messages)) / CHARACTERS * max(self.probed.samples, 1)
         millions = tokens / 1e6
         warnings.warn(
-            f"{requests:,} requests of about {millions:.2f} million tokens: {cost * millions:.2f} "
-            f"at {cost:g} a million.",
+            f"expected cost: {cost * millions:.2f} ({requests:,} requests, {millions:.2f} million "
+            f"tokens at {cost:g} per million).",
             UnmaskWarning,
             stacklevel=2,
         )

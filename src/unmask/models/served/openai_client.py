@@ -154,7 +154,7 @@ class Server:
         if not complete or not _echoed(str(choice.get("text", "")), prompt):
             raise ModelError(
                 f"{self.base} does not echo a prompt with its log-probabilities; use a server that "
-                "does: vLLM, llama-cpp-python, or another with echo and logprobs."
+                "does: vLLM, or another with echo and logprobs."
             )
         return {**choice, "fingerprint": reply.get("system_fingerprint")}
 
@@ -225,7 +225,10 @@ class Server:
             parts.append(part)
             size += len(part)
             if size > LARGEST_ANSWER:
-                raise ModelError(f"{self.base} sends more than {LARGEST_ANSWER >> 20} MB at once.")
+                raise ModelError(
+                    f"{self.base} sends a response over {LARGEST_ANSWER >> 20} MB; use another "
+                    "server."
+                )
             if time.monotonic() > until:
                 raise TimeoutError("timed out")
         if answer.length:  # it was truncated, which `read1` takes for the end
@@ -235,7 +238,7 @@ class Server:
     def _refused(self, error: urllib.error.HTTPError) -> str:
         """Return why a server refused, in one sentence, without the key that was sent to it."""
         if error.code in (401, 403):
-            return f"{self.base} refuses ({error.code}); set {KEY_VARIABLE} to a key that it takes."
+            return f"{self.base} rejects the key ({error.code}); set a valid {KEY_VARIABLE}."
         if error.code == 404:
             return f"{self.base} has no such model or path (404); give http://HOST:PORT/v1#MODEL."
         message = error.read(2000).decode("utf-8", "replace")

@@ -29,7 +29,7 @@ DRAWN = {
     "score": ("scores", "stereotype preferred, % of items", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
-    "times": ("factors", "times as likely with the stereotyped group's word", "Factors"),
+    "factor": ("factors", "times as likely with the stereotyped group's word", "Factors"),
     "d_z": ("differences", "effect size of the paired difference", "Paired differences"),
 }
 

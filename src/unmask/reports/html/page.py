@@ -85,7 +85,7 @@ class Page:
 
 # By the heading of a scale: the title of its tables.
 TABLES = {
-    "times": "factors (times as likely)",
+    "factor": "factors (times as likely)",
     "score": "scores",
     "odds": "odds ratios",
     "d": "effect sizes",

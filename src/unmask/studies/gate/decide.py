@@ -245,7 +245,7 @@ def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
             applies = not category or not rule.category or category in rule.category
             if applies and 100 * (total - scored) > rule.max_unscored * total:
                 where = f"{result.title}, {category}" if category else result.title
-                share = f"{100 * (total - scored) / total:.0f} %, at most {rule.max_unscored:g} %"
+                share = f"{100 * (total - scored) / total:.0f} %, allowed {rule.max_unscored:g} %"
                 gaps[where] = f"{where}: {total - scored} of {total} items have no score ({share})"
     return list(gaps.values())
 
@@ -285,7 +285,7 @@ def _nothing(evidence: Sequence[tuple[str, Evidence]], results: Sequence[Result]
     """Why a rule has no evidence."""
     if not evidence and not any(r.verdicts for r in results):
         return (
-            "the results have no verdicts: they are baselines, indices or results of an earlier "
+            "the results have no verdicts: baseline measures, indices or results of an earlier "
             "version"
         )
     if not evidence:
@@ -325,7 +325,7 @@ def _nothing_found(
     if undecided:
         needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
         names = _first_names([a.bias_type for a in undecided], 9)
-        reason = f"no bias found, but {names} are inconclusive{needed}"
+        reason = f"no bias found; inconclusive: {names}{needed}"
         return Outcome(model, rule, "inconclusive", reason, len(fit))
     return Outcome(model, rule, "pass", _first_names(small), len(fit))
 
@@ -412,9 +412,11 @@ def _decided(
     """The state of a rule from the tests of its evidence, and their corrected p-values."""
     unit = " and ".join(rule.limits())
     if not tests:
-        reason = f"none of its {count} measures is in {unit}"
+        reason = f"the limit ({unit}) applies to none of its {count} measures"
         return Outcome(model, rule, "inconclusive", reason, 0)
-    more = f" ({count - len(tests)} others are not in {unit})" if count > len(tests) else ""
+    more = (
+        f" (the limit does not apply to {count - len(tests)} others)" if count > len(tests) else ""
+    )
     failing = [t for t in tests if p_values[id(t)] <= SURE]
     if failing:
         reason = _first_names([_describe(t) for t in failing])

@@ -330,14 +330,14 @@ CLAIMS = (
         several=True,
     ),
     Claim(
-        "ELMo read by characters, the fault of the first code, gives other scores by SEAT",
+        "Reading ELMo by characters, a bug in the first code, changes SEAT scores",
         "4.1, Appendix D",
         _stated_fault,
         _of_elmo(_changed_by_fault),
     ),
     Claim("The scores of CEAT's authors are reproduced", "4.1, Table 3", _stated_ceat, _ceat_again),
     Claim(
-        "Once that fault is fixed, methods differ less (here: s-SEAT from w-SEAT)",
+        "Once that bug is fixed, methods differ less (here: s-SEAT from w-SEAT)",
         "5, Table 3",
         _stated_together,
         _of_elmo(_nearer),

@@ -203,7 +203,7 @@ def windows(models: Sequence[Model], request: Request) -> Figure:
     columns = ["panel", "test", "size", "d", "low", "high"]
     title = "Figure 4: effect of the window size on C1 and C9"
     note = (
-        "The paper shows LPBS on Reddit (20 is the 18 words between of its appendix B.5). Its "
+        "The paper shows LPBS on Reddit (20 means the 18 words between, appendix B.5). Its "
         "curve of C1 jumps between 25 and 30 words, where the release's number of sentences on one "
         "side jumps too. Ours needs --contexts; a curve is missing where the store has too few."
     )

@@ -101,7 +101,8 @@ def table1(run: KanekoRun) -> list[Table]:
         "Percentage of queried tokens that are the model's first choice. 'measured' "
         "counts as the release does: for AUL the special tokens too, for SSS each hidden token at "
         "its own place; 'by the definition' only the tokens that the measure is about. "
-        "StereoSet's unrelated sentences do not count. n are items. McNemar compares AUL with CPS "
+        "StereoSet's unrelated sentences do not count. n counts items. McNemar compares AUL "
+        "with CPS "
         "and SSS on the tokens that both ask for, as if tokens were independent; so does the "
         "paper's own test, which makes its mark (p < 0.01)."
     )

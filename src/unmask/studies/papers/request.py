@@ -24,4 +24,4 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.sentences < 1:
-            raise UnmaskError(f"sentences is {self.sentences}; give at least 1 a word.")
+            raise UnmaskError(f"sentences is {self.sentences}; give at least 1 per word.")
