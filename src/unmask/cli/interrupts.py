@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from unmask.errors import UnmaskError
+from unmask.models.names import CHAT_MARK
 
 ANSWERS_KEPT = "model outputs are cached; run the same command to resume"
 NOTHING_KEPT = "nothing is cached, because --no-cache was given"

@@ -1,7 +1,8 @@
 """Controls as data sets: `NAME:shuffled`, `NAME:unrelated`, `NAME:direction`, `NAME:reworded`.
 
-A score on these is not bias: a measure that scores them like the original data measures something
-else (Kaneko and Bollegala 2022, Tables 3 and 4).
+A score on the first two is not bias: a measure that scores them like the original data measures
+something else (Kaneko and Bollegala 2022, Tables 3 and 4). `direction` takes the direction of a
+pair as its category, `reworded` other wordings of the built-in items.
 """
 
 import random

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.names import ENTRY_POINTS
+from unmask.models.names import CHAT_MARK, ENTRY_POINTS
 from unmask.models.protocol import Abilities, Model
 from unmask.models.served.chat_model import load_chat
-from unmask.models.served.openai_model import CHAT_MARK, is_served, load_served, served_record
+from unmask.models.served.openai_model import is_served, load_served, served_record
 from unmask.models.static_vectors import SUFFIXES, load_static, open_static
 from unmask.models.transformers.files import without_weights
 from unmask.models.transformers.model import load

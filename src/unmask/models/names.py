@@ -5,6 +5,7 @@ from pathlib import Path
 from unmask.support.plugins import EntryPoints
 
 BUNDLED = "bundled"
+CHAT_MARK = "?chat"  # after the address of a server of chat models
 BUNDLED_FOLDER = Path(__file__).parent / "bundled_model"
 ENTRY_POINTS = EntryPoints("unmask.models")
 

@@ -21,9 +21,10 @@ import numpy as np
 from unmask.errors import ModelError, NotApplicable, UnmaskWarning
 from unmask.models.answer_cache import Store, digest, unsealed, with_checksum
 from unmask.models.batches import Budget, Progress
+from unmask.models.names import CHAT_MARK
 from unmask.models.protocol import NO_LIMIT, Abilities
 from unmask.models.served.openai_client import PromptRefused, Server
-from unmask.models.served.openai_model import CHAT_MARK, served_record
+from unmask.models.served.openai_model import served_record
 from unmask.queries import Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.types import Kind, Text
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
+from unmask.models.names import CHAT_MARK
 from unmask.models.protocol import NO_LIMIT, Abilities
 from unmask.models.served.openai_client import PromptRefused, Server, server
 from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
-START_MARK, CHAT_MARK = "?start=", "?chat"
+START_MARK = "?start="
 Progress = Callable[[str, int, int], None]
 
 
