@@ -1,6 +1,7 @@
 """Generate the reference pages from the tables and the command line, so that they stay true."""
 
 import dataclasses
+import importlib
 import inspect
 import typing
 from importlib import resources
@@ -121,6 +122,20 @@ def python() -> str:
             heads = ["field", "default", *(["meaning"] if about else [])]
             lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
             lines += [*(field(f, about) for f in dataclasses.fields(thing)), ""]
+    lines += [
+        "## Modules",
+        "",
+        "For studies, measures and models of your own. The reproductions of",
+    ]
+    lines += [
+        "the papers and the lab use these modules only.",
+        "",
+        "| module | what |",
+        "|---|---|",
+    ]
+    for name in " ".join(unmask.MODULES).split():
+        module = importlib.import_module(f"unmask.{name}")
+        lines.append(f"| `unmask.{name}` | {(module.__doc__ or '').partition(chr(10))[0]} |")
     return "\n".join(lines)
 
 

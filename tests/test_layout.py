@@ -8,6 +8,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import unmask
 from conftest import ROOT, TESTS, invoke
 
@@ -94,6 +96,21 @@ def test_imports_point_one_way_and_late_ones_are_heavy():
         free = {n for n, ts in graph.items() if not ts & graph.keys()}
         assert free, f"a circle among {sorted(graph)}"
         graph = {n: ts for n, ts in graph.items() if n not in free}
+
+
+@pytest.mark.parametrize("part", ["lab", "studies.papers"])
+def test_papers_and_lab_use_documented_modules_and_public_names(part):
+    allowed = {f"unmask.{name}" for name in " ".join(unmask.MODULES).split()}
+    known = {name for _, name, _ in modules()}
+    for path, name, _ in modules():
+        if not f"{name}.".startswith(f"unmask.{part}."):
+            continue
+        for target, _ in imported(ast.parse(path.read_text())):
+            if not target.startswith("unmask.") or f"{target}.".startswith(f"unmask.{part}."):
+                continue
+            module = target if target in known else target.rpartition(".")[0]
+            assert module in allowed, f"{name} imports {module}"
+            assert not target.rpartition(".")[2].startswith("_"), f"{name} imports {target}"
 
 
 def test_a_class_has_its_name_for_itself():

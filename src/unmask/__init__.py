@@ -51,6 +51,22 @@ _HOME = {
     "watch": "extend.training",
 }
 
+# Modules for studies, measures and models of one's own; the papers and the lab use no others.
+MODULES = (
+    "types options errors queries",
+    "data.cards data.catalogue data.controls data.packaged data.templates data.wordsets",
+    "text.contexts corpus.count corpus.harvest",
+    "measures measures.plans measures.reduce",
+    "models.protocol models.batches models.cached_model models.elmo models.unique_rows",
+    "models.transformers.model models.transformers.tokenizer",
+    "flow.evaluate flow.loading flow.plan",
+    "stats.agreement stats.clustering stats.comparison stats.effects stats.growth stats.intervals",
+    "stats.log_odds stats.multiplicity stats.permutation",
+    "answer.fitness answer.items answer.lab_status answer.scales",
+    "studies.frequency reports.files reports.results reports.figures.drawing",
+    "reports.figures.study_charts reports.html.study_page support.registry",
+)
+
 result_views.load = lambda: importlib.import_module("unmask.reports.views")
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
