@@ -15,7 +15,7 @@ from sizes import SMALL
 from unmask.api import evaluate_specs
 from unmask.data.catalogue import limited
 from unmask.data.packaged import bundled_pairs
-from unmask.models.answer_cache import Answers, Store, opened
+from unmask.models.output_cache import Answers, Store, opened
 from unmask.models.transformers.model import load
 from unmask.options import Options, Spec
 

@@ -10,7 +10,7 @@ from conftest import tiny
 from made_groups import PERSONS, groups, pairs
 from unmask.data.readers.groups import disco
 from unmask.data.readers.lists import read_lists
-from unmask.models.answer_cache import Store
+from unmask.models.output_cache import Store
 from unmask.options import Options
 from unmask.reports import formats
 from unmask.reports.html.page import report

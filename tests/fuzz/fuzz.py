@@ -36,7 +36,7 @@ from unmask.data import catalogue, wordsets
 from unmask.data.readers import field, groups, occupations, pairs, questions, seat, stereoset
 from unmask.errors import UnmaskError
 from unmask.flow import external_scores
-from unmask.models.answer_cache import VectorAnswers, opened
+from unmask.models.output_cache import VectorOutputs, opened
 from unmask.models.static_vectors import load_static
 from unmask.text import contexts
 
@@ -299,7 +299,7 @@ VECTORS = np.arange(6.0).reshape(1, 6)
 
 def read_answers(path: Path) -> None:
     with opened(path) as store:
-        found = VectorAnswers(store, "salt").recall([b"k" * 16])
+        found = VectorOutputs(store, "salt").recall([b"k" * 16])
     assert found is None or np.array_equal(found, VECTORS)
 
 
@@ -307,7 +307,7 @@ def answers_file() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers"
         with opened(path) as store:
-            VectorAnswers(store, "salt").note([b"k" * 16], VECTORS)
+            VectorOutputs(store, "salt").note([b"k" * 16], VECTORS)
         return path.read_bytes()
 
 

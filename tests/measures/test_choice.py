@@ -14,7 +14,7 @@ from unmask.data.readers.bbq import read_bbq
 from unmask.errors import DataError
 from unmask.measures import MEASURES
 from unmask.measures.question import CHOOSE, Question
-from unmask.stats.choices import BbqAnswers, released
+from unmask.stats.choices import BbqReplies, released
 from unmask.stats.clustering import Design
 
 PAIRS = bundled_pairs()
@@ -219,7 +219,7 @@ def test_bbq_bias_is_the_papers_formula():
         rng.random(600) < 0.5,
     )
     right[ambiguous] = 2
-    answers = BbqAnswers(
+    answers = BbqReplies(
         given == 0, given == 1, given == 2, given == right, ambiguous, Design(np.arange(600))
     )
     found = answers.estimates(unmask.Resampling())
@@ -237,7 +237,7 @@ def test_bbq_bias_is_the_papers_formula():
 def test_a_harness_without_biased_answers_says_0():
     n = 10
     none, every = np.zeros(n, bool), np.ones(n, bool)
-    answers = BbqAnswers(none, every, none, none, every, Design(np.arange(n)))
+    answers = BbqReplies(none, every, none, none, every, Design(np.arange(n)))
     assert released(answers, "harness")["bias_amb"] == 0
     assert released(answers, "helm")["bias_amb"] == -100
 

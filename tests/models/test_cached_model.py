@@ -11,8 +11,8 @@ import unmask
 from conftest import tiny
 from unmask.flow.loading import kind, loaded
 from unmask.models import cached_model as remembering
-from unmask.models.answer_cache import salt
 from unmask.models.cached_model import CachedModel, cached_model, facts_of
+from unmask.models.output_cache import salt
 from unmask.models.transformers.model import TransformerModel
 from unmask.options import Options
 from unmask.support import sealed_files

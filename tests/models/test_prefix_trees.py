@@ -170,7 +170,7 @@ def test_a_part_of_the_rows_has_the_answers_of_the_whole():
     whole = engine.ask(questions, attention).logp
     seen = []
     for group in rows.batches(engine.budget, 400, weighted=False):
-        found = engine.answered(rows.part(group), False)
+        found = engine.outputs(rows.part(group), False)
         assert np.allclose(found[0], whole[rows.of(group)], atol=1e-10)
         seen += group.tolist()
     assert sorted(seen) == list(range(rows.count))

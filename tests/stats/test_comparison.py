@@ -176,7 +176,7 @@ def paired_answers(seed, first, second, like=0.0):
     design = Design(words, None, frames, np.zeros(120, np.int64))
     one, two = (rng.random(120) < share for share in (first, second))
     two = np.where(rng.random(120) < like, one, two)
-    answers = comparison.PairedAnswers(one.astype(float), two.astype(float), design)
+    answers = comparison.PairedValues(one.astype(float), two.astype(float), design)
     return answers.bias(np.full(120, 1 / 120))
 
 
@@ -226,6 +226,6 @@ def test_non_inferiority_holds_its_level_against_a_fair_baseline(alike):
         shared = rng.random(400)
         draw = [np.where(rng.random(400) < alike, shared, rng.random(400)) for _ in range(2)]
         one, two = (draw[0] < 0.5).astype(float), (draw[1] < 0.55).astype(float)
-        answers = comparison.PairedAnswers(one, two, Design(np.arange(400)))
+        answers = comparison.PairedValues(one, two, Design(np.arange(400)))
         passed += answers.bias(np.full(400, 1 / 400)).no_worse(5) <= 0.05
     assert passed / 300 <= 0.08

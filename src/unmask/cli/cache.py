@@ -9,11 +9,11 @@ from unmask.cli.options import made_console
 from unmask.support.printable import escape
 
 if TYPE_CHECKING:
-    from unmask.models import answer_cache as answers
+    from unmask.models import output_cache as answers
     from unmask.support import paths
     from unmask.support import sealed_files as sealed
 else:
-    answers = lazy("unmask.models.answer_cache")
+    answers = lazy("unmask.models.output_cache")
     paths = lazy("unmask.support.paths")
     sealed = lazy("unmask.support.sealed_files")
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from unmask.errors import UnmaskError
 from unmask.models.names import CHAT_MARK
 
-ANSWERS_KEPT = "model outputs are cached; run the same command to resume"
+OUTPUTS_KEPT = "model outputs are cached; run the same command to resume"
 NOTHING_KEPT = "nothing is cached, because --no-cache was given"
 MODELS_KEPT = "trained and scored models are saved; run the same command to resume"
 SERVER_NOT_KEPT = "server outputs are not cached; the same command requests them again"
@@ -48,12 +48,14 @@ def telling(message: str) -> Iterator[None]:
 
 
 @contextmanager
-def answering(cache: bool, device: str | None = None, models: Sequence[str] = ()) -> Iterator[None]:
+def caching_outputs(
+    cache: bool, device: str | None = None, models: Sequence[str] = ()
+) -> Iterator[None]:
     """As `telling`, for work whose outputs are cached if `cache` is set."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        message = (GPU_NOT_KEPT if _on_gpu(device) else ANSWERS_KEPT) if cache else NOTHING_KEPT
+        message = (GPU_NOT_KEPT if _on_gpu(device) else OUTPUTS_KEPT) if cache else NOTHING_KEPT
         if any(m.startswith(("http://", "https://")) and CHAT_MARK not in m for m in models):
             message = SERVER_NOT_KEPT
         raise Stopped(f"stopped; {message}.") from stop

@@ -44,7 +44,7 @@ def reliability(
     """Test how reliable the score is over items, measures, wordings, layers and checkpoints."""
     names, measures = named_models(model, folders), shared.split(measure, study.MEASURES)
     with files.target(output, shared.RESULTS / "reliability", force=force) as folder:
-        keeps = interrupts.answering(chosen["cache"], models=names)
+        keeps = interrupts.caching_outputs(chosen["cache"], models=names)
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             loaded = [loading.loaded(m, settings) for m in names]

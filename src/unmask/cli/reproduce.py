@@ -45,7 +45,7 @@ def reproduce(
     """Reproduce a paper's tables and figures: published and measured values side by side."""
     _ = papers.PAPERS[paper]
     with files.target(output, shared.RESULTS / paper, force=force) as folder:
-        keeps = interrupts.answering(chosen["cache"], models=model or ())
+        keeps = interrupts.caching_outputs(chosen["cache"], models=model or ())
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             command = results.command_line()

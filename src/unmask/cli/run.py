@@ -90,7 +90,7 @@ def run(
     names = (study.models, study.measures or None, study.data or None)
     with files.target(output, shared.RESULTS, force=force, timed=NOW) as folder:
         settings = study.options
-        keeps = interrupts.answering(settings["cache"], settings.get("device"), study.models)
+        keeps = interrupts.caching_outputs(settings["cache"], settings.get("device"), study.models)
         with keeps, terminal.progress_bars(console, quiet or in_json) as progress:
             drawing.made_ready()
             callback = terminal.decided(console, quiet or in_json)

@@ -46,7 +46,7 @@ def vary(
     if more:
         raise UnmaskError(f"vary takes one model, and {1 + len(more)} were given; give one.")
     with files.target(output, shared.RESULTS / "vary", force=force) as folder:
-        keeps = interrupts.answering(chosen["cache"], models=[name])
+        keeps = interrupts.caching_outputs(chosen["cache"], models=[name])
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             concepts, sets = shared.split(concept, ("c6",)), shared.split(data, ("bundled-pairs",))

@@ -84,7 +84,7 @@ def check_model(model: Model) -> None:
         raise UnmaskError(f"{name!r}: its name must be text, and its provenance a mapping.")
     try:
         if model.abilities.streams:
-            _check_answers(model)
+            _check_outputs(model)
         if model.abilities.pools:
             _check_vectors(model)
     except UnmaskError:
@@ -94,7 +94,7 @@ def check_model(model: Model) -> None:
         raise UnmaskError(f"{name!r} fails when it is queried ({problem}).") from error
 
 
-def _check_answers(model: Model) -> None:
+def _check_outputs(model: Model) -> None:
     """Query each token of two sentences, in the way of the model's kind."""
     texts = [Text(sentence) for sentence in SENTENCES]
     encoded = model.codec.encode_texts(texts, [("", "", "")] * len(texts))

@@ -13,7 +13,7 @@ from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import log_of_spellings
 from unmask.options import Resampling
 from unmask.queries import Readings
-from unmask.stats.choices import BbqAnswers, Choices, percentage, refusal_gap, released
+from unmask.stats.choices import BbqReplies, Choices, percentage, refusal_gap, released
 from unmask.stats.clustering import COLUMNS, Design
 from unmask.types import (
     ANTISTEREOTYPE,
@@ -171,7 +171,7 @@ def _bbq(
     right = np.array([names.index(i.meta["correct"]) for i in items])
     ambiguous = np.array([i.meta["condition"] == AMBIGUOUS for i in items], bool)
     design = replies.design.chosen(mask)
-    answers = BbqAnswers(reply == 0, reply == 1, reply == 2, reply == right, ambiguous, design)
+    answers = BbqReplies(reply == 0, reply == 1, reply == 2, reply == right, ambiguous, design)
     estimates = answers.estimates(resampling)
     if measure.variant_of:
         variant = measure.name.partition("@")[2]

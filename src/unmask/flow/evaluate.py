@@ -20,7 +20,7 @@ from unmask.flow.prefetch import prefetching
 from unmask.flow.progress import Failed, refuse
 from unmask.flow.run_model import Job
 from unmask.measures import Association, Likelihood, find
-from unmask.models.answer_cache import opened
+from unmask.models.output_cache import opened
 from unmask.options import Options, Spec
 from unmask.text import contexts
 from unmask.types import Dataset, Result

@@ -112,8 +112,8 @@ def _scored(
     Those of a reduced precision are checked first, and come together.
     """
     if options.recheck and model.abilities.precision not in precision.FULL:
-        scored = answered(model, groups, options, errors_by_spec)
-        checked = precision.checked(model, groups, scored, options, answered)
+        scored = score_all(model, groups, options, errors_by_spec)
+        checked = precision.checked(model, groups, scored, options, score_all)
         yield lambda: checked
     else:
         yield from _by_data(model, groups, options, errors_by_spec)
@@ -129,7 +129,7 @@ def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
     return [Group(data[key[0]], places) for key, places in groups.items()]  # type: ignore[index]
 
 
-def answered(
+def score_all(
     model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
     """The scores of every sentence, by spec; `errors_by_spec` has what failed."""
@@ -150,7 +150,7 @@ def _by_data(
     if not groups:
         return
     if not on_gpu(model):
-        yield from _answered(model, groups, options, errors_by_spec, CPU_PACE)
+        yield from _score_data(model, groups, options, errors_by_spec, CPU_PACE)
         return
     sets = {id(g.data): g.data for g in groups}
     order = {key: _arranged(data, options.plans) for key, data in sets.items()}
@@ -160,7 +160,7 @@ def _by_data(
     def put_back(scores: Scores) -> dict[int, Scored]:
         return {i: reduce.put_back(v, *arranged_by[i]) for i, v in scores().items()}
 
-    for scores in _answered(model, moved, options, errors_by_spec, GPU_PACE):
+    for scores in _score_data(model, moved, options, errors_by_spec, GPU_PACE):
         yield partial(put_back, scores)
 
 
@@ -180,7 +180,7 @@ def _arranged(data: Dataset, cache: dict[Any, Any] | None) -> tuple[Dataset, Int
     return cache[key][:2]
 
 
-def _answered(
+def _score_data(
     model: Model,
     groups: Sequence[Group],
     options: Options,

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from unmask.models.answer_cache import CachedAnswers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
+from unmask.models.output_cache import CachedOutputs, Store, VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.tokenizer import TokenizerCodec
@@ -233,7 +233,7 @@ class CachedModel:
         progress: Progress = lambda rows, total: None,
     ) -> LogProbs:
         """Return the likelihood engine: cached outputs, else the model's own engine."""
-        answers = answers_of(store, self.provenance, stream)
+        answers = outputs_of(store, self.provenance, stream)
         engine = LazyEngine(self, stream, {"budget": budget, "store": store, "progress": progress})
         if answers is None or stream == "next":
             return engine
@@ -251,7 +251,7 @@ class CachedModel:
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
         """Return the embedding engine: cached vectors, else the model's own engine."""
-        answers = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
+        answers = VectorOutputs(store, salt(self.provenance, "vectors")) if store else None
         level = -1 if layer is None else layer
         settings = (self.abilities.limit, level, budget or Budget(), answers, progress)
         return SentenceVectors(self._computed, self.codec, *settings)
@@ -306,7 +306,7 @@ class CachedEngine:
     show: MaskingRule
     vocabulary: int
     budget: Budget
-    answers: CachedAnswers
+    answers: CachedOutputs
     progress: Progress = field(default=lambda rows, total: None)
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:

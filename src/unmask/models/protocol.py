@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from unmask.errors import UnmaskError
-from unmask.models.answer_cache import Store
 from unmask.models.batches import Budget, Progress
+from unmask.models.output_cache import Store
 from unmask.options import DTYPES
 from unmask.queries import LogProbs, TextCodec
 from unmask.support.registry import unknown

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unmask.errors import DataError
-from unmask.models.answer_cache import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches
+from unmask.models.output_cache import VectorOutputs
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.queries import Encoded
@@ -54,7 +54,7 @@ class SentenceVectors:
     limit: int
     layer: int = -1
     budget: Budget = Budget()
-    cache: VectorAnswers | None = None
+    cache: VectorOutputs | None = None
     progress: Progress = lambda rows, total: None
 
     def has(self, words: Iterable[str]) -> set[str]:
@@ -95,14 +95,14 @@ class SentenceVectors:
         lengths = [len(r) for r in rows]
         groups = batches(lengths, [1] * len(rows), self.budget, 1)
         parts = [([rows[i] for i in g], [positions[i] for i in g]) for g in groups]
-        for group, pooled in zip(groups, self._answered(parts), strict=True):
+        for group, pooled in zip(groups, self._outputs(parts), strict=True):
             if table.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
                 table = np.full((n, pooled.shape[1]), np.nan)
             table[[number for i in group for number, _, _ in positions[i]]] = pooled
             self.progress(len(group), len(rows))
         return table
 
-    def _answered(self, parts: Sequence[Batch]) -> Iterator[Floats]:
+    def _outputs(self, parts: Sequence[Batch]) -> Iterator[Floats]:
         """Return the vectors of each batch, cached if all are known, else computed."""
         keys = [self._keys(part) for part in parts]
         recalled = [self.cache.recall(k) if self.cache else None for k in keys]

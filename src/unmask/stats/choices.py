@@ -157,7 +157,7 @@ def percentage(values: Floats, design: Design, resampling: Resampling) -> Estima
 
 
 @dataclass(frozen=True, eq=False)
-class BbqAnswers:
+class BbqReplies:
     """Which answer the model gives to each BBQ question, as booleans [n].
 
     Args:
@@ -206,7 +206,7 @@ class BbqAnswers:
         return estimates
 
 
-def released(answers: BbqAnswers, variant: str) -> dict[str, float]:
+def released(answers: BbqReplies, variant: str) -> dict[str, float]:
     """Both bias scores in per cent as released code computes them.
 
     `helm` multiplies by the errors of all questions and counts an answer without a label as one

@@ -256,7 +256,7 @@ class Bias(NamedTuple):
         return max(reaches(negated(e), -margin) for e in both)
 
 
-class PairedAnswers:
+class PairedValues:
     """Yes-no answers of two runs to the same items [n], under one model of words and templates.
 
     With `adjusted`, the word preference of each run was subtracted from its margins, and its

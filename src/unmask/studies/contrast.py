@@ -21,7 +21,7 @@ from unmask.flow.item_comparisons import design_of
 from unmask.options import Resampling
 from unmask.stats import log_odds
 from unmask.stats.clustering import Design
-from unmask.stats.comparison import Bias, PairedAnswers, effect_difference
+from unmask.stats.comparison import Bias, PairedValues, effect_difference
 from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import DEFAULTS, weights_of
 from unmask.stats.item_statistics import STATISTICS, ItemStatistic, over_items
@@ -145,12 +145,12 @@ class PairedShares:
         self.names, self.unpaired, self.design = pairs.names, pairs.unpaired, pairs.design
         self.adjusted = adjusted and all(_adjusted_name(category) in r.extras for r in results)
         self.values = np.array(
-            [self._answers(r, t) for r, t in zip(pairs.results, pairs.tables, strict=True)]
+            [self._wins(r, t) for r, t in zip(pairs.results, pairs.tables, strict=True)]
         )
         self.weight, _ = weights_of(self.design, pairs.chosen, pairs.macro)
         self.scores = (100 * self.values @ self.weight).tolist()
 
-    def _answers(self, result: Result, table: pd.DataFrame) -> Floats:
+    def _wins(self, result: Result, table: pd.DataFrame) -> Floats:
         """Which items prefer the stereotype: 1, 0, or a half for a tie."""
         if self.adjusted:
             margins = Margins(Items(result).nats(table), self.design)
@@ -170,7 +170,7 @@ class PairedShares:
 
     def _bias(self, before: Sequence[int], after: Sequence[int]) -> Bias:
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
-        paired = PairedAnswers(first, second, self.design, self.adjusted)
+        paired = PairedValues(first, second, self.design, self.adjusted)
         return paired.bias(self.weight, self.resampling)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import unmask
 from conftest import tiny
-from unmask.models import answer_cache
+from unmask.models import output_cache
 from unmask.models.fast import direct_layers
 from unmask.models.fast.paths import FastPaths, fast_paths
 from unmask.models.transformers.model import in_memory, load
@@ -47,7 +47,7 @@ def test_a_network_that_is_not_to_be_fast_is_left_as_it_is():
 
 def test_answers_of_the_two_paths_are_kept_apart():
     fast, plain = (load("bundled", device="cpu", fast=on) for on in (True, False))
-    assert answer_cache.salt(fast.provenance, "own") != answer_cache.salt(plain.provenance, "own")
+    assert output_cache.salt(fast.provenance, "own") != output_cache.salt(plain.provenance, "own")
     kept = [
         unmask.evaluate("bundled", "aul", "bundled-pairs", limit=4, cache=True, fast=on)
         for on in (True, False)

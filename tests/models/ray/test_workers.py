@@ -22,7 +22,7 @@ from conftest import invoke, tiny
 from made_groups import PERSONS, groups, pairs
 from unmask.data.readers.groups import disco
 from unmask.lab import grid
-from unmask.models.answer_cache import FILE_NAME
+from unmask.models.output_cache import FILE_NAME
 from unmask.models.ray.connect import started
 from unmask.models.ray.remote_model import RemoteModel
 from unmask.models.ray.workers import Worker, Workers

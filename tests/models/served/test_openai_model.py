@@ -542,7 +542,7 @@ def test_odd_bodies_are_one_sentence(get, words, monkeypatch, tmp_path):
 
 
 def test_a_body_without_an_end_is_not_read_to_its_end(monkeypatch):
-    monkeypatch.setattr(http, "LARGEST_ANSWER", 2**20)
+    monkeypatch.setattr(http, "LARGEST_RESPONSE", 2**20)
     monkeypatch.setattr(Handler, "do_GET", raw(OK + b"\r\n", *[b" " * 2**20] * 3))
     with serving() as (_, name), pytest.raises(ModelError, match="more than 1 MB at once"):
         load_served(name)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.models.answer_cache import CachedAnswers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress
+from unmask.models.output_cache import CachedOutputs, Store, VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
 from unmask.models.ray.workers import Workers
@@ -31,7 +31,7 @@ class RemoteEngine:
     show: MaskingRule
     vocabulary: int
     budget: Budget
-    answers: CachedAnswers | None
+    answers: CachedOutputs | None
     progress: Progress
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
@@ -116,7 +116,7 @@ class RemoteModel:
         """Return the likelihood engine."""
         arguments = (self.kind, stream, self.codec, self.prefixes)
         show = MaskingRule() if stream == "next" else masking_rule(*arguments)
-        answers = answers_of(store, self.provenance, stream)
+        answers = outputs_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
         fields = (self.workers, self.precision, stream, show, size)
         return RemoteEngine(*fields, budget or Budget(), answers, progress)
@@ -131,7 +131,7 @@ class RemoteModel:
     ) -> SentenceVectors:
         """Return the embedding engine; its batches run on workers."""
         name = salt(self.provenance, "vectors")
-        answers = VectorAnswers(store, name) if store is not None else None
+        answers = VectorOutputs(store, name) if store is not None else None
         level = -1 if layer is None else layer
 
         def compute(parts: Sequence[Batch]) -> Iterator[Floats]:

@@ -55,7 +55,7 @@ class Worker:
 
     def answer(self, dtype: str, stream: str, unique: Any, weighted: bool) -> Any:
         """Return the answers for one batch of a stream."""
-        return self._engine(dtype, stream).answered(unique, weighted)
+        return self._engine(dtype, stream).outputs(unique, weighted)
 
     def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:
         """Return the readings of an engine without batches: the next-sentence head."""

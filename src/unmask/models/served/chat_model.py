@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from unmask.errors import ModelError, NotApplicable, UnmaskWarning
-from unmask.models.answer_cache import Store, digest, unsealed, with_checksum
 from unmask.models.batches import Budget, Progress
 from unmask.models.names import CHAT_MARK
+from unmask.models.output_cache import Store, digest, unsealed, with_checksum
 from unmask.models.protocol import NO_LIMIT, Abilities
 from unmask.models.served.openai_client import PromptRefused, Server
 from unmask.models.served.openai_model import served_record

@@ -23,7 +23,7 @@ RETRY_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 TRIES = 6
 PROMPT_STATUSES = {400, 413, 414, 422}  # refusals of one prompt
 LONGEST_PAUSE = 30.0  # seconds; if a server asks for a longer pause, the run stops
-LARGEST_ANSWER = 64 * 2**20  # bytes: a thousand times what a long sentence takes
+LARGEST_RESPONSE = 64 * 2**20  # bytes: a thousand times what a long sentence takes
 FIRST_PAUSE = 0.5  # seconds; doubled with every retry
 
 
@@ -224,9 +224,9 @@ class Server:
         while part := answer.read1(2**20):
             parts.append(part)
             size += len(part)
-            if size > LARGEST_ANSWER:
+            if size > LARGEST_RESPONSE:
                 raise ModelError(
-                    f"{self.base} sends a response over {LARGEST_ANSWER >> 20} MB; use another "
+                    f"{self.base} sends a response over {LARGEST_RESPONSE >> 20} MB; use another "
                     "server."
                 )
             if time.monotonic() > until:

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from unmask.errors import ModelError
-from unmask.models.answer_cache import CachedAnswers
 from unmask.models.batches import Budget, Progress
 from unmask.models.fast.direct_layers import PassInputs
 from unmask.models.fast.pass_queue import Passes, StartedPass
 from unmask.models.fast.paths import FastPaths
+from unmask.models.output_cache import CachedOutputs
 from unmask.models.prefix_trees import grown, padded_rows
 from unmask.models.transformers.hooks import (
     attention_received,
@@ -210,7 +210,7 @@ class Engine:
     show: MaskingRule
     pad: int
     budget: Budget = field(default_factory=Budget)
-    answers: CachedAnswers | None = None
+    answers: CachedOutputs | None = None
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
@@ -301,7 +301,7 @@ class Engine:
                 self.fast.steps.used(),
                 attention_weights(self.net, weighted),
             ):
-                answer = PendingValues.of(self._answer(unique, batch, weighted))
+                answer = PendingValues.of(self._outputs(unique, batch, weighted))
             yield batch, answer
             return
         except torch.OutOfMemoryError as error:
@@ -329,7 +329,7 @@ class Engine:
         self.progress(len(batch.rows), unique.count)
         values[:, batch.questions] = numbers
 
-    def answered(self, unique: UniqueRows, weighted: bool) -> Floats:
+    def outputs(self, unique: UniqueRows, weighted: bool) -> Floats:
         """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
         values = np.full((3, len(unique.gold)), np.nan)
         for batch, answer in self._started(unique, np.arange(unique.count), weighted):
@@ -337,7 +337,7 @@ class Engine:
         return values
 
     @torch.inference_mode()
-    def _answer(self, unique: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
+    def _outputs(self, unique: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
         """Log-probability, hit and attention of a batch's questions: [3, questions]."""
         logits, received = self._forward(unique, batch, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()

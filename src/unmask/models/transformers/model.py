@@ -11,11 +11,11 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.answer_cache import Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for, full_speed
 from unmask.models.fast.cpu_layout import lay_out
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
+from unmask.models.output_cache import Store, VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.files import (
@@ -115,7 +115,7 @@ class TransformerModel:
         level = -1 if layer is None else layer
         cache = store if self.cacheable else None
         answers = (
-            VectorAnswers(cache, salt(self.provenance, "vectors")) if cache is not None else None
+            VectorOutputs(cache, salt(self.provenance, "vectors")) if cache is not None else None
         )
         return SentenceVectors(
             self._pooled, self.codec, self.limit, level, budget or Budget(), answers, progress
@@ -149,7 +149,7 @@ class TransformerModel:
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
         fast = fast_paths(self.net, self.precision, self.fast)
         show = masking_rule(self.kind, stream, self.codec, fast.prefixes)
-        answers = answers_of(store if self.cacheable else None, self.provenance, stream)
+        answers = outputs_of(store if self.cacheable else None, self.provenance, stream)
         segments = _untyped if stream == "untyped" else self.codec.segments
         return Engine(
             self.net,

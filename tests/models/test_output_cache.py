@@ -1,4 +1,4 @@
-"""Tests of models/answer_cache."""
+"""Tests of models/output_cache."""
 
 import warnings
 
@@ -9,8 +9,8 @@ from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan
 from unmask.measures import LIKELIHOOD
-from unmask.models.answer_cache import Store, opened
 from unmask.models.batches import Budget
+from unmask.models.output_cache import Store, opened
 from unmask.types import Dataset
 
 SOME = Dataset("some", "triplets", bundled_pairs().items[::13])
@@ -92,8 +92,8 @@ def test_vectors_are_kept(tmp_path):
 
 
 def test_the_store_forgets_what_was_used_least(tmp_path, monkeypatch):
-    monkeypatch.setattr("unmask.models.answer_cache.DAY", -1)
-    monkeypatch.setattr("unmask.models.answer_cache.time.time", lambda: clock[0])
+    monkeypatch.setattr("unmask.models.output_cache.DAY", -1)
+    monkeypatch.setattr("unmask.models.output_cache.time.time", lambda: clock[0])
     monkeypatch.setenv("UNMASK_CACHE_SIZE", "200000")
     clock = [1000]
     store = Store(tmp_path / "a")

@@ -240,15 +240,15 @@ def salt(provenance: Mapping[str, Any], stream: str) -> str:
     return repr([ROUNDED, stream, *(provenance.get(k) for k in names)])
 
 
-def answers_of(
+def outputs_of(
     store: Store | None, provenance: Mapping[str, Any], stream: str
-) -> "CachedAnswers | None":
+) -> "CachedOutputs | None":
     """Return the cached outputs of a model, or None on a GPU: there recomputing is faster."""
     on_cpu = store is not None and str(provenance["device"]) == "cpu"
-    return CachedAnswers(store, salt(provenance, stream)) if store is not None and on_cpu else None
+    return CachedOutputs(store, salt(provenance, stream)) if store is not None and on_cpu else None
 
 
-class CachedAnswers:
+class CachedOutputs:
     """The cached outputs of one model; `salt` identifies all that determines them."""
 
     def __init__(self, store: Store, salt: str) -> None:
@@ -298,7 +298,7 @@ class CachedAnswers:
         self.store.put(records)
 
 
-class VectorAnswers:
+class VectorOutputs:
     """The cached vectors of one model, by tokens, places and layer."""
 
     def __init__(self, store: Store, salt: str) -> None:
