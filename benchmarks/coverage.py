@@ -120,10 +120,10 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
   called biased in 2 to 3 % of runs, and in 6 to 8 % if the two templates of a bias type differ by
   .3 nats (8.3 % here, 6.0 % in 600 other runs).
 - On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
-  are hard to separate. If the model has no word preference, the error of its estimate is
-  overestimated: a bias of 65 % on race and colour is detected in 23 % of runs, although the raw
-  share detects it nearly always.
-- *adjusted share* has the lowest coverage (91 %) for one bias type with few templates.
+  are hard to separate: a bias of 65 % on race and colour is detected in 45 to 51 % of runs, with
+  or without word preference. The raw share detects it nearly always, but is significant in 86 % of
+  unbiased models that have a word preference of 1 nat.
+- *adjusted share* has the lowest coverage (91.5 %) for one bias type with few templates.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
   assumed instead of estimated. These intervals are wider than necessary.
 - *d, tails of t(2.5)*: the scores have almost no finite variance. The sample d is then too large,
@@ -131,7 +131,7 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
 - Exponentially skewed scores with a large effect have lower coverage: few words determine d.
 - *d, unequal spread*: p is correct. The interval of d, in units of the pooled spread of both sets,
   covers 89 % if the smaller set has the larger spread.
-- *gate* uses the rule "at most 10 points", and the default rule on the built-in questionnaire. With
+- *gate* uses the rule "at most 10 pp", and the default rule on the built-in questionnaire. With
   few items in a bias type no rule can pass; use `unmask plan` first.
 - *neutral control* scores words without a stereotype in the bundled model, with groups assigned at
   random: 20 draws of ten bias types each.

@@ -14,6 +14,7 @@ from unmask.answer import words as answer_words
 from unmask.answer.answer import OVERALL, _main, answers, with_verdicts
 from unmask.answer.needed import data_needed
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
+from unmask.answer.verdict import Correction, gatekeeping
 from unmask.data.packaged import bundled_pairs
 from unmask.types import VERDICTS, Results
 
@@ -130,7 +131,7 @@ def test_validated_measures_count_first_and_unfit_ones_never(planted):
     assert not any(v.counts for v in judged_[1].verdicts.values())
     unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))
     assert {a.verdict for a in unfit} == {"inconclusive"}
-    assert "planted bias" in unfit[0].why
+    assert "fail even the control" in unfit[0].why
     assert "Inconclusive with these measures" in answer_words.sentence(unfit)
 
 
@@ -234,13 +235,27 @@ def test_a_main_estimate_at_the_ideal_has_no_direction(planted):
     ]
     every = answers(Results(even))
     assert {a.agree for a in every} == {0}
-    assert all("the first is neutral" in answer_words.agreement(a) for a in every)
+    assert all("the main one is neutral" in answer_words.agreement(a) for a in every)
+
+
+def test_the_level_of_a_test_is_that_of_its_first_step():
+    """The smallest p of ten types at that level is significant; a larger one need not be."""
+    for p_overall in (0.3, 0.001):
+        correction = Correction(11, p_overall <= 0.025)
+        error = 1 - correction.level(0.95)
+        first, types = gatekeeping(p_overall, [error, *[0.9] * 9])
+        assert types[0] == pytest.approx(0.05)
+        assert (first <= 0.05) == correction.overall
+    assert Correction(11, False).level(0.95, bias_type=False) == pytest.approx(0.975)
+    assert Correction(10, None).level(0.95) == pytest.approx(0.995)
+    assert Correction(1, True).level(0.95) == pytest.approx(0.95)
 
 
 def test_advice_is_for_the_corrected_level(planted):
     """More tests ask for more."""
     undecided = next(a for a in by_type(planted) if a.needed)
-    alone, many = (data_needed(undecided.main, tests) for tests in (1, 40))
+    levels = (Correction(tests, None).level(0.95) for tests in (1, 40))
+    alone, many = (data_needed(undecided.main, level) for level in levels)
     numbers = [sum(map(int, re.findall(r"\d+", text))) for text in (alone, many) if text]
     assert len(numbers) < 2 or numbers[0] <= numbers[1]
 

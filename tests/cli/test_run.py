@@ -97,7 +97,7 @@ MISTAKES = {
     "dtype": (["run", "--dtype", "float23"], "'float32'"),
     "list": (["list", "measure"], "did you mean 'measures'"),
     "card": (["list", "measures", "cpss"], "'cps'"),
-    "shape": (["run", "-x", "lpbs", "-d", "bundled-pairs"], "needs templates"),
+    "shape": (["run", "-x", "lpbs", "-d", "bundled-pairs"], "give templates"),
     "kind": (["run", "-x", "ll", "-d", "bundled-pairs"], "measures that do: pll"),
     "csv": (["run", "-d", "nowhere.csv"], "no file"),
     "results": (["cite", "."], "holds no results.json"),

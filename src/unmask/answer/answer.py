@@ -35,6 +35,7 @@ from unmask.answer.verdict import (
     NO_INTERVAL,
     ROUNDING,
     UNDECIDED,
+    Correction,
     decide,
     gatekeeping,
     p_value,
@@ -182,7 +183,10 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     p_overall = overall[0].p_alone if overall else None
     first, error_left = gatekeeping(p_overall, [t.p_alone for t in distinct])
     corrected = dict(zip(map(id, distinct), error_left, strict=True))
-    count = len(distinct) + len(overall)
+    error = 1 - results[0].overall.level + ROUNDING
+    correction = Correction(
+        len(distinct) + len(overall), first is not None and first <= error if overall else None
+    )
     if overall:
         overall = [replace(overall[0], p=1.0 if first is None else first)]
     by_type_tests = {
@@ -190,13 +194,13 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
         for name, family in tests.items()
     }
     entries = [
-        _answer(model, name, counting[name], by_type[name], by_type_tests[name], count)
+        _answer(model, name, counting[name], by_type[name], by_type_tests[name], correction)
         for name in counting
     ]
     entries.sort(key=lambda a: (VERDICTS.index(a.verdict), -a.main.relative))
     if all_pairs:
         entries.insert(
-            0, _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, count)
+            0, _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, correction)
         )
     failed, doubt = failed_controls(results), unproven(results)
     if doubt:
@@ -258,15 +262,16 @@ def _answer(
     counting: Sequence[Evidence],
     evidence: Sequence[Evidence],
     tests: Sequence[Test],
-    count: int,
+    correction: Correction,
 ) -> Answer:
     """The verdict on one bias type, and what goes with it."""
+    level = correction.level(counting[0].estimate.level, bias_type != OVERALL)
     ordered = sorted(counting, key=lambda e: e.precedence)
     significant = [t for t in tests if t.p <= _error(t) + ROUNDING]
     first = min(tests, key=lambda t: t.p, default=None)
     decisive = [e for t in significant for e in t.evidence]
     main = _main(decisive or ordered, first.sign if first and significant else 0.0)
-    verdict = _verdict(main, first, count)
+    verdict = _verdict(main, first, correction.tests)
     counted = {id(e.result) for e in counting}
     word, sign = verdict.word, first.sign if first else main.bias
     judged_ = {
@@ -282,9 +287,9 @@ def _answer(
         tuple(e for e in evidence if id(e.result) not in counted),
         tuple(judged_[id(min(t.evidence, key=lambda e: e.precedence))] for t in tests),
         None if first is None else first.p,
-        count,
+        correction.tests,
         verdict.why,
-        data_needed(main, count) if word == "inconclusive" and first is not None else "",
+        data_needed(main, level) if word == "inconclusive" and first is not None else "",
         _opposed(significant),
         min((t.p_alone for t in tests if t.evidence[0].scale.paired), default=None),
         main.extra("word_preference"),

@@ -12,20 +12,16 @@ from unmask.stats.power import pilot_of, words_needed
 MOST_ADDED = 10_000  # words that somebody may be asked to add
 
 
-def data_needed(main: Evidence, tests: int) -> str:
-    """Describe what would detect the next smaller size with 80 % power, after correction.
-
-    The correction is taken as Bonferroni's, which slightly overestimates the need.
-    """
+def data_needed(main: Evidence, level: float) -> str:
+    """Describe what would detect the next smaller size with 80 % power, at a corrected level."""
     if main.scale.paired:
-        return _more_items(main, tests)
+        return _more_items(main, level)
     estimate, scale = main.estimate, main.scale
     if scale.is_factor:
         scale, estimate = SCALES["log-odds"], main.result.extras.get("effect_size", estimate)
     size = _next_size(scale, estimate.more.get("mde"))
     if size is None:
         return ""
-    level = 1 - (1 - estimate.level) / max(tests, 1)
     available = min(estimate.more.get("words") or [0])
     missing = words_needed(size[0], estimate.more.get("ratio", 1.0), level=level) - available
     words = _count(missing, "word")
@@ -39,7 +35,7 @@ def _next_size(scale: Scale, mde: float | None) -> tuple[float, str] | None:
     return smaller[-1] if smaller else None
 
 
-def _more_items(main: Evidence, tests: int) -> str:
+def _more_items(main: Evidence, level: float) -> str:
     margin = main.tested
     scale = main.scale if main.scale.is_factor else SCALES["preference"]
     pilot, size = pilot_of(margin), _next_size(scale, margin.more.get("mde"))
@@ -47,7 +43,6 @@ def _more_items(main: Evidence, tests: int) -> str:
         return _to_decide(main, pilot.n_words)
     if pilot is None or size is None:
         return ""
-    level = 1 - (1 - margin.level) / max(tests, 1)
     points = size[0] if scale.share else 100 * float(ndtr(size[0] / margin.more["spread"])) - 50
     words, templates, both = pilot.needed(points, level=level)
     n_words, n_templates = pilot.n_words, pilot.n_templates

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from scipy.special import ndtr, ndtri
 
@@ -38,6 +39,22 @@ def bias_estimate(result: Result, category: str = "") -> Estimate:
         if name in result.extras:
             return result.extras[name]
     return judged_estimate(result, category)
+
+
+class Correction(NamedTuple):
+    """The number of tests of a run, and whether the overall one is significant (None: no such)."""
+
+    tests: int
+    overall: bool | None
+
+    def level(self, level: float, bias_type: bool = True) -> float:
+        """The level at which a test is significant whatever the tests of bias types show."""
+        error = 1 - level
+        if self.tests < 2 or self.overall is None:
+            return 1 - error / max(self.tests, 1)
+        if not bias_type:
+            return 1 - error * OVERALL_SHARE
+        return 1 - (error if self.overall else error * (1 - OVERALL_SHARE)) / (self.tests - 1)
 
 
 def gatekeeping(overall: float | None, types: Sequence[float]) -> tuple[float | None, list[float]]:
@@ -89,7 +106,8 @@ UNDECIDED = "the data allow both no bias and a relevant bias"
 def too_few(estimate: Estimate) -> str:
     """Why nothing is concluded from an estimate: it rests on too few clusters or words."""
     if estimate.more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS:
-        return f"fewer than {MIN_CLUSTERS} clusters"
+        count = estimate.more["clusters"]
+        return f"only {count} cluster{'s' if count != 1 else ''}"
     if min(estimate.more.get("words", [MIN_WORDS_PER_SET])) < MIN_WORDS_PER_SET:
         return f"fewer than {MIN_WORDS_PER_SET} words per set"
     return ""

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmask.answer.answer import OVERALL, Answer, answers
-from unmask.answer.verdict import OVERALL_SHARE
+from unmask.answer.verdict import Correction
 from unmask.options import Threshold, amount_text
 from unmask.stats.power import (
     Pilot,
@@ -65,18 +65,10 @@ def _unit(answer: Answer) -> str:
 
 
 def _level(answer: Answer, overall: Mapping[str, Answer], level: float) -> float:
-    """The level at which the test of an answer is significant, whatever the other tests show.
-
-    As in this run: if the overall test is not significant, bias types share the rest of the error
-    rate.
-    """
-    error, all_types = 1 - level, overall.get(answer.model)
-    if answer.bias_type == OVERALL:
-        return 1 - (error * OVERALL_SHARE if answer.tests > 1 else error)
-    if all_types is None or answer.tests < 2:
-        return 1 - error / max(answer.tests, 1)
-    share = 1.0 if all_types.shows_bias else 1 - OVERALL_SHARE
-    return 1 - share * error / (answer.tests - 1)
+    """The level at which the test of an answer is significant, whatever the other tests show."""
+    all_types = overall.get(answer.model)
+    found = None if all_types is None else all_types.shows_bias
+    return Correction(answer.tests, found).level(level, answer.bias_type != OVERALL)
 
 
 def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[dict[str, Any]]:

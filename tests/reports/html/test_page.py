@@ -369,7 +369,7 @@ def test_several_models_open_with_what_differs(tmp_path):
         both += [replace(r, spec=replace(r.spec, model=name)) for r in some]
     content = pages.with_differences(Results(both))
     made = html_page.page(content.results, differences=content.differences)
-    assert "two leans in the opposite direction to one about gender (" in made.differences[0]
+    assert "two leans in the opposite direction to one for gender (" in made.differences[0]
     assert made.differences[1].startswith("No loss of knowledge is shown between one and two (lms")
     assert made.differences[2].startswith("two differs from one in 2 overall scores of 2: ")
     assert [o.model for o in made.openings] == ["one", "two"]
