@@ -291,8 +291,8 @@ def option(
 
     This is the only definition of an option: command-line flags, keyword arguments and the
     reference pages are generated from it. An option without a `panel` is not on the command line.
-    The `check` is of any value but None. `command` has the `type` and the `usual` value on the
-    command line, where they differ.
+    The `check` sees every value; None passes where it is the default. `command` has the `type` and
+    the `usual` value on the command line, where they differ.
     """
     defaults = {"default_factory": default} if isinstance(default, type) else {"default": default}
     return field(**defaults, metadata={"about": about, "panel": panel, "check": check, **command})
@@ -424,7 +424,7 @@ class Options:
     cache: bool = option(
         False, "Cache model outputs and reuse cached ones.", MODEL, _yes_or_no, usual=True
     )
-    store: Any = option(None, "An open answer cache to use, for programs that hold one.")
+    store: Any = option(None, "An open cache of model outputs to use, for programs that hold one.")
     plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
     progress: Callable[[str, int, int], None] = option(
         lambda name, done, total: None,

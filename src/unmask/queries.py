@@ -100,7 +100,7 @@ class RowQueries:
 
 
 def row_queries_of(questions: Iterable[RowQueries | Query]) -> list[RowQueries]:
-    """Questions by row; a single query is taken as an ask of one."""
+    """Questions by row; a single query becomes a `RowQueries` of one."""
     return [
         q if isinstance(q, RowQueries) else RowQueries(q.row, (q.at,), (q.gold,), (q.hidden,))
         for q in questions
@@ -108,7 +108,7 @@ def row_queries_of(questions: Iterable[RowQueries | Query]) -> list[RowQueries]:
 
 
 def all_fit(asks: Sequence[RowQueries]) -> bool:
-    """Whether each of many asks `fits`; whole numbers are looked at together, which is faster."""
+    """Whether all of many `RowQueries` fit; whole numbers are compared together, for speed."""
     counts = [len(a.at) for a in asks]
     if 0 in counts or counts != [len(a.gold) for a in asks]:
         return False
@@ -212,7 +212,7 @@ class LogProbs(Protocol):
     """Anything that answers queries: a model's engine, or a fake in a test."""
 
     def ask(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> Readings:
-        """Answer every question; `attention[i]` says whether ask i needs attention weights."""
+        """Answer every question; `attention[i]` says whether `asks[i]` needs attention weights."""
         ...
 
 

@@ -59,7 +59,8 @@ def test_only_a_network_goes_to_ray(monkeypatch, tmp_path):
     """Word vectors and served models are asked from here whatever the engine is."""
     loads = []
     monkeypatch.setattr(
-        "unmask.models.ray.remote_model.load_remote", lambda *a, **k: loads.append("ray")
+        "unmask.models.ray.remote_model.load_remote",
+        lambda name, *, dtype, device, address, workers, n_sharing: loads.append("ray"),
     )
     monkeypatch.setattr("unmask.models.load.load_any", lambda *a, **k: loads.append("here"))
     vectors = tmp_path / "few.vec"

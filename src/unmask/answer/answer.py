@@ -178,19 +178,25 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     tests = {name: tests_of(evidence, name) for name, evidence in counting.items()}
     flat = [t for family in tests.values() for t in family]
     # One bias type that has all pairs of the run is the overall test.
-    single_measure = len(flat) == 1 and bool(overall) and same_pairs(flat[0], overall[0])
-    distinct = [] if single_measure else flat
+    is_overall_test = len(flat) == 1 and bool(overall) and same_pairs(flat[0], overall[0])
+    distinct = [] if is_overall_test else flat
     p_overall = overall[0].p_alone if overall else None
-    first, error_left = gatekeeping(p_overall, [t.p_alone for t in distinct])
-    corrected = dict(zip(map(id, distinct), error_left, strict=True))
+    corrected_overall, corrected_types = gatekeeping(p_overall, [t.p_alone for t in distinct])
+    corrected = dict(zip(map(id, distinct), corrected_types, strict=True))
     error = 1 - results[0].overall.level + ROUNDING
     correction = Correction(
-        len(distinct) + len(overall), first is not None and first <= error if overall else None
+        len(distinct) + len(overall),
+        corrected_overall is not None and corrected_overall <= error if overall else None,
     )
     if overall:
-        overall = [replace(overall[0], p=1.0 if first is None else first)]
+        overall = [replace(overall[0], p=1.0 if corrected_overall is None else corrected_overall)]
     by_type_tests = {
-        name: [replace(t, p=corrected.get(id(t), 1.0 if first is None else first)) for t in family]
+        name: [
+            replace(
+                t, p=corrected.get(id(t), 1.0 if corrected_overall is None else corrected_overall)
+            )
+            for t in family
+        ]
         for name, family in tests.items()
     }
     entries = [
@@ -274,7 +280,7 @@ def _answer(
     verdict = _verdict(main, first, correction.tests)
     counted = {id(e.result) for e in counting}
     word, sign = verdict.word, first.sign if first else main.bias
-    judged_ = {
+    judged_by_id = {
         id(e): replace(e, verdict=_of_measure(e, verdict, sign), p=_p_of(e, tests)) for e in ordered
     }
     return Answer(
@@ -282,10 +288,10 @@ def _answer(
         bias_type,
         word,
         main.scale.strength(main.bias),
-        judged_[id(main)],
-        tuple(judged_[id(e)] for e in ordered),
+        judged_by_id[id(main)],
+        tuple(judged_by_id[id(e)] for e in ordered),
         tuple(e for e in evidence if id(e.result) not in counted),
-        tuple(judged_[id(min(t.evidence, key=lambda e: e.precedence))] for t in tests),
+        tuple(judged_by_id[id(min(t.evidence, key=lambda e: e.precedence))] for t in tests),
         None if first is None else first.p,
         correction.tests,
         verdict.why,

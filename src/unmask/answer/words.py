@@ -86,7 +86,7 @@ def _overall_verdict(answer: Answer) -> str:
 
 
 def headline(answers: Sequence[Answer]) -> str:
-    """The overall verdict in one sentence, or that of the first finding."""
+    """The overall verdict in one sentence, else that of the first finding."""
     warning = unfit_warning(answers)
     overall_ = next((a for a in answers if a.bias_type == OVERALL), None)
     finding = next((a for a in answers if a.shows_bias), None)

@@ -1,4 +1,4 @@
-"""The command `plan`: how much data does a study need?"""
+"""The command `plan`: how much data does a study need? (Plans of queries are in flow/plan.)"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

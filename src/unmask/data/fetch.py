@@ -93,7 +93,7 @@ def local_copy(card: Card) -> Path | None:
 
 
 def checksum(path: Path, expected: str) -> str:
-    """Return the checksum of a file, of the same type as `like`."""
+    """Return the checksum of a file, of the same type as `expected`."""
     data = path.read_bytes()
     if expected.startswith("git:"):
         return "git:" + hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()

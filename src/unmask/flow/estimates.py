@@ -96,7 +96,7 @@ def result(
         comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
     lost = frame.reason.notna().to_numpy()
     unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
-    reasons_by_count = unscored.reason.value_counts()
+    counts_by_reason = unscored.reason.value_counts()
     return Result(
         spec=spec.in_names(),
         compared=measure.compared,
@@ -108,7 +108,7 @@ def result(
             items=len(data.items),
             scored=len(data.items) - len(unscored),
             ties=comparison.ties,
-            reasons={str(k): int(v) for k, v in reasons_by_count.items()},
+            reasons={str(k): int(v) for k, v in counts_by_reason.items()},
         ),
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}

@@ -84,7 +84,7 @@ def _checked(specs: Sequence[Spec]) -> Sequence[Spec]:
 
 @contextmanager
 def _with_cache(options: Options) -> Iterator[Options]:
-    """Options with an open cache of answers, where they ask for one; its messages are warnings."""
+    """Options with an open output cache, if they ask for one; its messages are warnings."""
     if not options.cache or options.store is not None:
         yield options
         return

@@ -30,10 +30,10 @@ def meant_for(measure: Measure, data: Data) -> bool:
 
 def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
     """The data behind a name that a measure takes; none is an error."""
-    measures = list(candidates)
-    accepted = [d for d in measures if takes(measure, d)]
+    datasets = list(candidates)
+    accepted = [d for d in datasets if takes(measure, d)]
     if not accepted:
-        raise NotApplicable(_wrong_shape(measure, measures))
+        raise NotApplicable(_wrong_shape(measure, datasets))
     return accepted
 
 

@@ -15,7 +15,7 @@ from unmask.types import Kind
 def loaded(name: str, options: Options, n_sharing: int = 1) -> Model:
     """A model by its name, in the precision and on the device of the options, with progress.
 
-    A cluster is shared `among` that many models.
+    A cluster is shared by `n_sharing` models.
     """
     if (model := cached_model(str(name), options)) is not None:
         return model
@@ -28,7 +28,11 @@ def loaded(name: str, options: Options, n_sharing: int = 1) -> Model:
         if options.engine == "ray" and form_of(str(name)) == "network":
             from unmask.models.ray.remote_model import load_remote  # so is Ray
 
-            settings |= {"address": options.address, "workers": options.workers, "among": n_sharing}
+            settings |= {
+                "address": options.address,
+                "workers": options.workers,
+                "n_sharing": n_sharing,
+            }
             return load_remote(str(name), **settings)
         settings |= {"bits": options.load, "fast": options.fast, "progress": options.progress}
         new_model = load_any(str(name), **settings)

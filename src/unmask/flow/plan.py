@@ -16,8 +16,8 @@ from unmask.models.protocol import Model
 from unmask.queries import Codec, Encoded, Ints, Query, RowQueries, all_fit, row_queries_of
 from unmask.types import Dataset
 
-# Items in tokens by data, text function and sort of encoding: measures that agree share them.
-Cache: TypeAlias = dict[tuple[object, ...], EncodedItems]  # by data, and what decides its tokens
+# Items in tokens by data and what decides its tokens: measures that agree share them.
+Cache: TypeAlias = dict[tuple[object, ...], EncodedItems]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Planned:
     Sentences are in the order of the items and of their labels. `values[s]` and `priors[s]` say
     how many questions of the value, and then of the prior, are sentence s's; an item that cannot
     be asked has none, and a reason. `unknown` of `content` tokens are not known to the tokenizer.
-    `read` returns the questions as arrays, on demand. A plan from the cache has no `asks`.
+    `read` returns the questions as arrays, on demand. A plan read from disk has no `asks`.
     """
 
     measure: Likelihood

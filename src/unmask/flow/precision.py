@@ -46,11 +46,11 @@ def checked(
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
     current, unsure = dict(scored), [np.ones_like(d) for d in drawn]
-    first, further_errors = _errors(counted, drawn, current, exact), [d.copy() for d in drawn]
+    first, rerun_masks = _errors(counted, drawn, current, exact), [d.copy() for d in drawn]
     for rung in rungs:
         errors = _errors(counted, drawn, current, exact)
         unsure = [u & _unsure(g, current, errors) for g, u in _zipped(counted, unsure)]
-        further_errors = [a | u for a, u in _zipped(further_errors, unsure)]
+        rerun_masks = [a | u for a, u in _zipped(rerun_masks, unsure)]
         # The sample is known in float32, and shows the error of each precision before it.
         runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _zipped(unsure, drawn)]
         close = [(g, r) for g, r in _zipped(counted, runs) if r.any()]
@@ -58,7 +58,7 @@ def checked(
         current |= {
             p: _patched(g.data, current[p], finer[p], r) for g, r in close for p in g.places
         }
-    for g, sample, runs_of in zip(counted, drawn, further_errors, strict=True):
+    for g, sample, runs_of in zip(counted, drawn, rerun_masks, strict=True):
         for p in g.places:
             patched = _patched(g.data, current[p], exact[p], sample)
             summary = _summary(g.data, scored[p], patched, runs_of, first[p])

@@ -54,9 +54,9 @@ GPU_PACE = Pace(8_192, 384, 2, 1_024)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Measures that ask the same of the same data: they share one plan and its answers.
+    """Measures that ask the same of the same data: they share one plan and its outputs.
 
-    `places` are those of their specs; `attention` says whether one of them needs it.
+    `places`: measures by the index of their spec. `attention` says whether one of them needs it.
     """
 
     data: Dataset
@@ -133,10 +133,10 @@ def score_all(
     model: Model, groups: Sequence[Group], options: Options, errors_by_spec: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
     """The scores of every sentence, by spec; `errors_by_spec` has what failed."""
-    answers: dict[int, Scored] = {}
+    scored: dict[int, Scored] = {}
     for scores in _by_data(model, groups, options, errors_by_spec):
-        answers |= scores()
-    return {p: v for p, v in answers.items() if p not in errors_by_spec}
+        scored |= scores()
+    return {p: v for p, v in scored.items() if p not in errors_by_spec}
 
 
 def _by_data(

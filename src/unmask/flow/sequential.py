@@ -217,9 +217,9 @@ class _SequentialTest:
     ) -> Estimates:
         """Estimates whose intervals hold at all looks together: recomputed at their levels."""
         resampling = self.options.resampling
-        by_spec: dict[int, list[Estimates]] = {}
+        by_look: dict[int, list[Estimates]] = {}
         for look in set(looks.values()):
-            by_spec[look] = [
+            by_look[look] = [
                 estimates_of(items, last.compared, last.settings, replace(resampling, level=level))
                 for level in levels(resampling.level, look, fractions)
             ]
@@ -227,7 +227,7 @@ class _SequentialTest:
         def seen(part: str, name: str, category: str) -> Estimate:
             estimate, outer, inner = (
                 getattr(c, part) if part == "overall" else getattr(c, part)[name]
-                for c in (compared, *by_spec[looks[category]])
+                for c in (compared, *by_look[looks[category]])
             )
             if part == "extras" and name.partition(":")[0] not in BOUNDED:
                 return estimate

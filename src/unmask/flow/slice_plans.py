@@ -44,7 +44,7 @@ class Planner:
     """Plans for a model and its engines; `tend` keeps a device at work meanwhile.
 
     Models of one tokenizer share plans in memory, where `options.plans` is given; runs share them
-    on disk, where answers are kept too.
+    on disk, if model outputs are cached.
     """
 
     model: Model

@@ -160,7 +160,10 @@ def share_variance(
     strata: Codes,
     trials: Floats,
 ) -> ShareVariance:
-    """The share of weighted values in 0 to 1, its variance `over` clusters, and its least variance.
+    """The share of weighted values in 0 to 1, with its possible variances.
+
+    Those of independent trials, `over` clusters, and with the correlation that is assumed where few
+    clusters have the rarer answer.
 
     `trials` [n] are the yes-no answers behind a value, such as tokens for accuracy. Where fewer
     than MIN_CLUSTERS clusters hold the rarer answer their correlation cannot be estimated, so

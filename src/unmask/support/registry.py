@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """A read-only table of named things of one sort (`what` names the sort in messages)."""
+    """A read-only table of named things of one sort (`noun` names the sort in messages)."""
 
     def __init__(self, noun: str, rows: Iterable[tuple[str, T]]) -> None:
-        self._what = noun
+        self._noun = noun
         self._rows: dict[str, T] = {}
         for name, row in rows:
             if name in self._rows:
@@ -29,7 +29,7 @@ class Registry(Mapping[str, T]):
         """The row of a name; for a wrong name, `more` names are suggested as well."""
         if name in self._rows:
             return self._rows[name]
-        raise NameUnknown(unknown(self._what, name, [*self._rows, *more]))
+        raise NameUnknown(unknown(self._noun, name, [*self._rows, *more]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows

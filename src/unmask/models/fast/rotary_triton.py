@@ -73,7 +73,7 @@ def _rotate(
 
 
 def rotate(q: Any, k: Any, cos: Any, sin: Any) -> Any:
-    """As `rotary.turned`; in the output the heads of a place are adjacent in memory."""
+    """As `rotary.rotate`; in the output the heads of a place are adjacent in memory."""
     rows, heads, width, size = q.shape
     kv_heads = k.shape[1]
     options = {"dtype": q.dtype, "device": q.device}

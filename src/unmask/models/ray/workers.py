@@ -54,7 +54,7 @@ class Worker:
         return self.engines[dtype, stream]
 
     def answer(self, dtype: str, stream: str, unique: Any, weighted: bool) -> Any:
-        """Return the answers for one batch of a stream."""
+        """Return the outputs for one batch of a stream."""
         return self._engine(dtype, stream).outputs(unique, weighted)
 
     def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:

@@ -92,7 +92,7 @@ class Server:
     ) -> list[Any]:
         """Return the results of `ask` for all prompts, run in parallel; call `done` after each.
 
-        If the server refuses a single prompt (too long, say), its result is a `Refused`.
+        If the server refuses a single prompt (too long, say), its result is a `PromptRefused`.
         """
         todo: queue.SimpleQueue[int] = queue.SimpleQueue()
         replies: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()

@@ -271,7 +271,7 @@ class Engine:
         self.fast.queue.start_all()
 
     def _passes(self, unique: UniqueRows, values: Floats) -> Passes:
-        """Yield passes as they are started; cached answers need none."""
+        """Yield passes as they are started; cached outputs need none."""
         vocabulary = int(self.net.config.vocab_size)
         for weighted in (True, False):
             for group in unique.batches(self.budget, vocabulary, weighted):

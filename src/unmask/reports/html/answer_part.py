@@ -86,7 +86,7 @@ class AnswerSection:
 
 
 def openings(answers: Sequence[Answer]) -> list[AnswerSection]:
-    """Return the opening for each model; with several models, only biased types are shown."""
+    """Return the answer section of each model; with several models, only biased types are shown."""
     models = dict.fromkeys(a.model for a in answers)
     return [_opening([a for a in answers if a.model == m], len(models) == 1) for m in models]
 
