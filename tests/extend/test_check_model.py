@@ -151,7 +151,7 @@ def test_a_model_without_vectors_runs_the_suite_without_them(unigram):
 
 
 def test_a_stream_that_a_model_lacks_is_not_asked(unigram):
-    with pytest.raises(unmask.NotApplicable, match="stream 'written'"):
+    with pytest.raises(unmask.NotApplicable, match="output 'written'"):
         unmask.evaluate(unigram, "cat@nadeem2021", "bundled-pairs", limit=4)
 
 

@@ -33,7 +33,7 @@ def test_words_that_the_tokenizer_does_not_know_are_not_scored():
     result = unmask.evaluate(model, "pll", data)
     assert result.coverage.scored == 1
     assert any("does not know the words" in why for why in result.coverage.reasons)
-    assert "does not know" in " ".join(result.notes)
+    assert "unknown to the tokenizer" in " ".join(result.notes)
     strange = replace(
         stimuli()["weat-6"], name="s", targets={"a": ("漢", "字"), "b": ("言", "葉")}, forms={}
     )

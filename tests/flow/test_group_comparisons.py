@@ -119,7 +119,7 @@ def test_what_a_fair_model_does_not_scatter_around_has_no_verdict(tmp_path):
 
 
 def test_shapes_that_do_not_fit_are_refused_with_those_that_do():
-    with pytest.raises(unmask.UnmaskError, match="'cbs' needs groups"):
+    with pytest.raises(unmask.UnmaskError, match="cannot be used with 'cbs'; give groups"):
         unmask.evaluate(tiny("bert"), "cbs", pairs())
     with pytest.raises(unmask.UnmaskError, match="measures that fit: cbs"):
         unmask.evaluate(tiny("bert"), "aul", groups())

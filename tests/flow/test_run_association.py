@@ -156,7 +156,7 @@ def test_ceat_takes_sets_of_one_word_by_design_only():
     assert np.isnan(result.overall.low)
     assert result.verdicts[""].word == "inconclusive"
     assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()
-    with pytest.raises(DataError, match="has 1 word; it needs 2"):
+    with pytest.raises(DataError, match="has 1 of the 2 words that it needs"):
         unmask.evaluate("bundled", "w-seat", "husse-c3-term-simplified")
 
 

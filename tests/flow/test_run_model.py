@@ -191,7 +191,7 @@ def test_what_was_answered_is_told_though_the_run_is_ended(folders, device, monk
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkeypatch, reason, nth):
     """Whichever pass it is in: what was answered is reported."""
-    own, seen, passes = Engine._answer, [], []
+    own, seen, passes = Engine._outputs, [], []
 
     def answer(self, asked, batch, weighted):
         if Path(self.net.config._name_or_path).name == "b":
@@ -200,7 +200,7 @@ def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkey
                 raise reason
         return own(self, asked, batch, weighted)
 
-    monkeypatch.setattr(Engine, "_answer", answer)
+    monkeypatch.setattr(Engine, "_outputs", answer)
     with pytest.raises(reason):
         found(folders, decided=lambda r: seen.append(Path(r.model).name), tokens=60)
     assert len(passes) == nth
@@ -208,14 +208,14 @@ def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkey
 
 
 def test_a_pass_that_fails_while_others_wait_is_its_own_models(folders, device, monkeypatch):
-    own, failed = Engine._answer, []
+    own, failed = Engine._outputs, []
 
     def answer(self, asked, batch, weighted):
         if Path(self.net.config._name_or_path).name == "b":
             raise ModelError("its network is broken")
         return own(self, asked, batch, weighted)
 
-    monkeypatch.setattr(Engine, "_answer", answer)
+    monkeypatch.setattr(Engine, "_outputs", answer)
     rest = found(folders, lambda spec, error: failed.append(spec.model.name))
     assert {*failed} == {folders[1]}
     assert [r.model for r in rest] == [m for m in folders[::2] for _ in range(4)]

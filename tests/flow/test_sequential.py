@@ -41,7 +41,7 @@ def test_a_clear_case_stops_early_and_says_so(monkeypatch):
     assert early.coverage.items == 60
     assert early.coverage.reasons == {"not asked: the verdict was clear": 60 - early.overall.n}
     assert early.settings["rows"] < whole.settings["rows"]
-    assert "the answer was clear without them" in " ".join(early.notes)
+    assert "the stopping rule was met without them" in " ".join(early.notes)
 
 
 def biased_pairs(count=300):

@@ -908,7 +908,7 @@ def test_a_score_that_never_rises_tells_nothing():
 def test_other_seeds_are_other_worlds():
     one, two = (grid.Grid((0.0, 1.0), (1.0,), 2, 2, ("masked",), first=k) for k in (0, 50))
     assert [p.seed for p in two.plants()] == [p.seed + 50 for p in one.plants()]
-    with pytest.raises(UnmaskError, match="give seeds below"):
+    with pytest.raises(UnmaskError, match="give at most"):
         grid.Grid(seeds=16, first=990)
 
 

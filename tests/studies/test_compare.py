@@ -183,7 +183,7 @@ def test_factors_are_compared_as_factors_and_not_as_shares_of_pairs():
     assert frame.difference.iloc[0] == pytest.approx(change.value)
     by_type = compare_by_bias_type([Results([one]), Results([two])])
     assert (by_type.verdict == "more stereotyped").any()
-    assert "times" in summary(frame, by_type)[0]
+    assert "ratio" in summary(frame, by_type)[0]
     assert "%" not in summary(frame, by_type)[0]
 
 
@@ -214,4 +214,4 @@ def test_less_stereotype_is_told_from_less_knowledge():
     assert said(none, -0.5, 0.001).startswith("b knows less than a, and no change in stereotypes")
     assert said(none, 0.0, 0.9).startswith("No loss of knowledge is shown between a and b")
     assert said("more stereotyped", -0.5, 0.001).startswith("b knows less than a (")
-    assert "positive control times 0.61 [0.55, 0.67]" in said(none, -0.5, 0.001)
+    assert "positive control ratio 0.61 [0.55, 0.67]" in said(none, -0.5, 0.001)

@@ -181,7 +181,10 @@ def test_workers_that_die_are_replaced_but_not_for_ever(tmp_path):
     for behaves, said in (
         (lambda n, m: facts if m == "facts" and n <= 2 else gone, "died"),
         (lambda n, m: facts if m == "facts" else gone, "one after another"),
-        (lambda n, m: (facts if m == "facts" else gone) if n <= 2 else FakeRay.NEVER, "placed"),
+        (
+            lambda n, m: (facts if m == "facts" else gone) if n <= 2 else FakeRay.NEVER,
+            "started within",
+        ),
     ):
         made = workers(behaves)
         assert made.facts("float32") == facts
@@ -322,8 +325,8 @@ def test_the_loss_of_the_head_costs_nothing_that_is_kept(tmp_path, monkeypatch):
     assert b"Traceback" not in said
     assert not (tmp_path / "a" / "results.json").exists()
     kept = answers_in(tmp_path / "cache")
-    real, rows = Engine._answer, []
-    monkeypatch.setattr(Engine, "_answer", lambda s, a, m, w: rows.append(m) or real(s, a, m, w))
+    real, rows = Engine._outputs, []
+    monkeypatch.setattr(Engine, "_outputs", lambda s, a, m, w: rows.append(m) or real(s, a, m, w))
     again = unmask.run("bundled", ["pll", "aul"], "bundled-pairs", tokens=512, cache=True)
     fresh = answers_in(tmp_path / "cache") - kept
     assert fresh > 0

@@ -236,7 +236,7 @@ def test_other_measures_are_refused_with_what_can_be_asked():
 def test_a_price_is_said_before(monkeypatch):
     monkeypatch.setenv("UNMASK_PRICE", "2.5")
     server = serving(chooses(STEREOTYPES.__contains__))
-    warned = pytest.warns(unmask.errors.UnmaskWarning, match="requests of about")
+    warned = pytest.warns(unmask.errors.UnmaskWarning, match="expected cost")
     with server as (_, name), warned:
         measured(name)
 

@@ -371,14 +371,14 @@ def test_several_models_open_with_what_differs(tmp_path):
     made = html_page.page(content.results, differences=content.differences)
     assert "two leans in the opposite direction to one for gender (" in made.differences[0]
     assert made.differences[1].startswith("No loss of knowledge is shown between one and two (lms")
-    assert made.differences[2].startswith("two differs from one in 2 overall scores of 2: ")
+    assert made.differences[2].startswith("two differs from one in 2 of 2 overall scores: ")
     assert [o.model for o in made.openings] == ["one", "two"]
     assert [t.state for o in made.openings for t in o.tiles][:1] == ["found"]
     assert made.openings[1].tiles[0].state == "reversed"
     alike = [replace(r, spec=replace(r.spec, model="three")) for r in both[:2]]
     by_bias_type, _, overall = pages.with_differences(Results([*both[:2], *alike])).differences
     assert by_bias_type.startswith(
-        "No difference between one and three is shown overall or about gender, "
+        "No difference between one and three is shown overall or for gender, "
     )
     assert overall == (
         "No difference between the overall scores of one and three is shown (2 scores compared)."

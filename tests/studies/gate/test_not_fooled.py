@@ -56,7 +56,7 @@ def test_lost_items_stop_a_gate(tmp_path):
     assert gate(few, [Rule(**rule)]).state == "pass"  # one item
     found = gate(many, [Rule(**rule)])
     assert found.state == "inconclusive"
-    assert "40 of 356 items have no score (11 %, at most 5 %)" in found.outcomes[0].reason
+    assert "40 of 356 items have no score (11 %, allowed 5 %)" in found.outcomes[0].reason
     assert "bundled-pairs 316 of 356" in found.outcomes[0].items
     assert gate(many, [Rule(**rule, max_unscored=50)]).state == "pass"
     hidden = lost(fair, 12, "religion")  # 3 % of all, and most of a category

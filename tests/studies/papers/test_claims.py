@@ -200,7 +200,7 @@ def test_the_papers_numbers_speak_without_intervals():
     assert by_numbers["How word sets are simplified moves LPBS's scores"] == ("BERT 0.36", "holds")
     again = by_numbers["The scores of CEAT's authors are reproduced"]
     assert again.text.startswith("ELMo 0.09")
-    (fault,) = (v for k, v in by_numbers.items() if k.startswith("ELMo read by characters"))
+    (fault,) = (v for k, v in by_numbers.items() if k.startswith("Reading ELMo by characters"))
     assert fault == ("ELMo 0.95", "holds")
 
 
@@ -219,8 +219,8 @@ def test_the_fault_of_elmo_is_judged_on_an_elmo():
             overall = SimpleNamespace(value=d)
             results["elmo", "SEAT", test, level, context] = SimpleNamespace(overall=overall)
     run = HusseRun({"elmo": "elmo", "bert": "masked"}, results, True, tested)
-    fault = claim(husse2022_claims, "ELMo read by characters")
-    nearer = claim(husse2022_claims, "Once that fault is fixed")
+    fault = claim(husse2022_claims, "Reading ELMo by characters")
+    nearer = claim(husse2022_claims, "Once that bug is fixed")
     assert fault.check(run, "elmo").word == nearer.check(run, "elmo").word == "holds"
     assert fault.check(run, "bert").word == "does not apply"
 

@@ -412,7 +412,7 @@ def _decided(
     """The state of a rule from the tests of its evidence, and their corrected p-values."""
     unit = " and ".join(rule.limits())
     if not tests:
-        reason = f"the limit ({unit}) applies to none of its {count} measures"
+        reason = f"the limit ({unit}) applies to none of its measures"
         return Outcome(model, rule, "inconclusive", reason, 0)
     more = (
         f" (the limit does not apply to {count - len(tests)} others)" if count > len(tests) else ""
