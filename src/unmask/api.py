@@ -73,17 +73,17 @@ def run(
 def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
     checked_names(options)
     settings = Options(**options)
-    measure_list, given = _several(measures), _several(data)
-    named, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
-    if not named:
+    measure_list, data_list = _several(measures), _several(data)
+    named_models, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
+    if not named_models:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
-    suites = {} if measure_list else {id(m): SUITES[kind(m)] for m in named}
+    suites = {} if measure_list else {id(m): SUITES[kind(m)] for m in named_models}
     rows = _distinct(find(m) for m in measure_list or [n for s in suites.values() for n in s])
     for row in rows:
         check_own_name(row)
     sets = _told_apart(
         d
-        for name in given or catalogue.SUITE
+        for name in data_list or catalogue.SUITE
         for d in catalogue.resolve(
             name,
             exclude_flagged=settings.exclude_flagged,
@@ -91,21 +91,21 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
             cluster=settings.cluster,
         )
     )
-    sets, left_out = _excluding(sets, settings.exclude, named)
+    sets, exclusion_notes = _excluding(sets, settings.exclude, named_models)
     if settings.limit is not None:
         sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
-    named_both = bool(measure_list and given)
+    named_both = bool(measure_list and data_list)
     pairs = [(m, d) for d in sets for m in rows if takes(m, d) and (named_both or meant_for(m, d))]
     notes = (
         same_name
-        + left_out
-        + _unmatched(rows, sets, pairs, bool(measure_list), bool(given))
+        + exclusion_notes
+        + _unmatched(rows, sets, pairs, bool(measure_list), bool(data_list))
         + _unused(settings, pairs)
     )
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
     specs = [
         spec(model, m, d, settings)
-        for model in named
+        for model in named_models
         for m, d in pairs
         if measure_list or m.name in suites[id(model)]
     ]

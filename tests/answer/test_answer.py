@@ -269,7 +269,7 @@ def test_odd_names_and_a_single_item(tmp_path):
     said = answer_words.sentence([overall, answer])
     assert answer.bias_type == "gender"
     assert said.startswith("Inconclusive overall: ")
-    assert "nan" not in said + answer_words.strength(answer.main)
+    assert "nan" not in said + answer_words.main_number(answer.main)
     hundred = [replace(answer, bias_type=f"c{k}") for k in range(100)]
     assert "and 91 more." in answer_words.sentence(hundred)
 

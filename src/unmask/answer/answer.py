@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.answer.bias_tests import ByIdentity, Test, pairs_test, same_pairs, tests_of
+from unmask.answer.bias_tests import BiasTest, ByIdentity, pairs_test, same_pairs, tests_of
 from unmask.answer.evidence import (
     Evidence,
     evidence_by_type,
@@ -267,7 +267,7 @@ def _answer(
     bias_type: str,
     counting: Sequence[Evidence],
     evidence: Sequence[Evidence],
-    tests: Sequence[Test],
+    tests: Sequence[BiasTest],
     correction: Correction,
 ) -> Answer:
     """The verdict on one bias type, and what goes with it."""
@@ -318,15 +318,15 @@ def _main(evidence: Sequence[Evidence], sign: float) -> Evidence:
     return min(large, key=lambda e: e.precedence, default=first)
 
 
-def _p_of(evidence: Evidence, tests: Sequence[Test]) -> float | None:
+def _p_of(evidence: Evidence, tests: Sequence[BiasTest]) -> float | None:
     return next((t.p for t in tests for e in t.evidence if e is evidence), None)
 
 
-def _error(test: Test) -> float:
+def _error(test: BiasTest) -> float:
     return 1 - test.estimate.level
 
 
-def _verdict(main: Evidence, test: Test | None, count: int) -> Verdict:
+def _verdict(main: Evidence, test: BiasTest | None, count: int) -> Verdict:
     """The verdict on a bias type by its most significant test and its main evidence."""
     matters = main.matters
     if main.trust == UNFIT:
@@ -355,7 +355,7 @@ def _of_measure(evidence: Evidence, parent: Verdict, sign: float) -> Verdict:
     return decide(evidence.estimate, matters, p_value(tested) if agrees else 1.0, bias, reason)
 
 
-def _opposed(significant: Sequence[Test]) -> str:
+def _opposed(significant: Sequence[BiasTest]) -> str:
     """Tests that find opposite directions."""
     opposite = [t for t in significant if t.sign * significant[0].sign < 0]
     if not opposite:

@@ -12,7 +12,7 @@ from unmask.types import Estimate, Result
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class BiasTest:
     """One test of a bias type: of its pairs over all measures, or of a template or word test.
 
     `p` is corrected for all tests of the model, `p_alone` is not.
@@ -47,17 +47,17 @@ def _combined(results: tuple[ByIdentity, ...]) -> CombinedPairs:
     return CombinedPairs(tuple({id(g.result): g.result for g in results}.values()))
 
 
-def same_pairs(first: Test, second: Test) -> bool:
+def same_pairs(first: BiasTest, second: BiasTest) -> bool:
     """Whether two tests are of the same pairs."""
     sides = [{(e.result.spec.key, e.estimate.n) for e in t.evidence} for t in (first, second)]
     return sides[0] == sides[1] and first.estimate.n == second.estimate.n
 
 
-def tests_of(evidence: Sequence[Evidence], bias_type: str) -> list[Test]:
+def tests_of(evidence: Sequence[Evidence], bias_type: str) -> list[BiasTest]:
     """The tests of a bias type: one of its pairs, and one for each template or word test."""
     pairs = [e for e in evidence if e.scale.paired]
     templates = [
-        Test(e.estimate, (e,), p)
+        BiasTest(e.estimate, (e,), p)
         for e in evidence
         if not e.scale.paired and e.usable and (p := p_value(e.estimate)) is not None
     ]
@@ -65,7 +65,7 @@ def tests_of(evidence: Sequence[Evidence], bias_type: str) -> list[Test]:
     return ([combined] if combined is not None else []) + templates
 
 
-def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
+def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> BiasTest | None:
     """The test of some pairs over all measures on them; None where nothing can be tested."""
     usable = tuple(e for e in evidence if e.usable)
     if not usable:
@@ -81,7 +81,7 @@ def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
     p = None if estimate is None else p_value(estimate)
     if estimate is None or p is None:
         return None
-    return Test(estimate, usable, _at_its_look(p, usable, bias_type))
+    return BiasTest(estimate, usable, _at_its_look(p, usable, bias_type))
 
 
 def _at_its_look(p: float, evidence: Sequence[Evidence], bias_type: str) -> float:

@@ -127,8 +127,8 @@ def p_value(estimate: Estimate) -> float | None:
     reach = (
         estimate.value - estimate.low if estimate.value > ideal else estimate.high - estimate.value
     )
-    errors = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
-    return float(2 * ndtr(-errors))
+    z = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
+    return float(2 * ndtr(-z))
 
 
 def exceeds(estimate: Estimate, limit: float) -> float | None:
@@ -141,8 +141,8 @@ def exceeds(estimate: Estimate, limit: float) -> float | None:
     away = estimate.value - estimate.ideal
     reach = estimate.value - estimate.low if away > 0 else estimate.high - estimate.value
     df = float(estimate.more.get("df") or math.inf)
-    errors = quantile((1 + estimate.level) / 2, df) * (abs(away) - limit) / max(reach, 1e-12)
-    return 1.0 if errors <= 0 else min(1.0, 2 * upper_tail(errors, df))
+    t = quantile((1 + estimate.level) / 2, df) * (abs(away) - limit) / max(reach, 1e-12)
+    return 1.0 if t <= 0 else min(1.0, 2 * upper_tail(t, df))
 
 
 def contradiction(estimate: Estimate) -> tuple[str, ...]:

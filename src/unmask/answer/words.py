@@ -17,7 +17,7 @@ NAMED = 9  # bias types that a sentence names
 LONGEST = 40  # letters of a bias type's name in sentences and tables
 
 
-def strength(evidence: Evidence) -> str:
+def main_number(evidence: Evidence) -> str:
     """The estimate with its interval, in a unit that people know."""
     return evidence.scale.with_interval(evidence.estimate)
 
@@ -73,7 +73,7 @@ def _all_negligible(answers: Sequence[Answer]) -> bool:
 
 def overall(answer: Answer) -> str:
     """The overall verdict with its number, and the published score where that is another one."""
-    return f"{_overall_verdict(answer)}: {strength(answer.main)}.{_published(answer)}"
+    return f"{_overall_verdict(answer)}: {main_number(answer.main)}.{_published(answer)}"
 
 
 def _overall_verdict(answer: Answer) -> str:
@@ -95,7 +95,7 @@ def headline(answers: Sequence[Answer]) -> str:
     if overall_ is not None:
         scale = overall_.main.scale
         reads = READS_SHARE if scale.share else READS_FACTOR if scale.paired else ""
-        return f"{_overall_verdict(overall_)}: {reads}{strength(overall_.main)}."
+        return f"{_overall_verdict(overall_)}: {reads}{main_number(overall_.main)}."
     if finding is not None:
         return _finding(finding)
     return "No bias was found." if _all_negligible(answers) else "Inconclusive."
@@ -138,7 +138,7 @@ def _published(answer: Answer) -> str:
 def _finding(answer: Answer) -> str:
     direction = "bias against the stereotype" if answer.verdict == "reversed" else "bias"
     name = _capital(_short(answer.bias_type))
-    details = f"{strength(answer.main)}; {agreement(answer)}"
+    details = f"{main_number(answer.main)}; {agreement(answer)}"
     opposed = f" But {answer.opposed}." if answer.opposed else ""
     return f"{name}: {answer.strength} {direction} ({details}).{opposed}"
 

@@ -52,8 +52,8 @@ def flagged(data: Dataset) -> Dataset:
 
 def _exchanged(data: Dataset) -> list[bool]:
     """Return for each item whether another has the same sentences with the labels exchanged."""
-    pairs_of = all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items)
-    if not pairs_of or data.shape == "answers":
+    all_pairs = all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items)
+    if not all_pairs or data.shape == "answers":
         return [False] * len(data.items)
     pairs = [
         tuple(_plain(i.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE)) for i in data.items

@@ -80,8 +80,8 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling, frames
     words = by_words(*scores, *(_lexemes(names) for names in (xs, ys)))
     test = None
     if measure.published_p and resampling.splits:
-        drawn = permutation if measure.ddof else with_replacement
-        test = drawn(*scores, sided=measure.sided, resampling=resampling)
+        permutation_test = permutation if measure.ddof else with_replacement
+        test = permutation_test(*scores, sided=measure.sided, resampling=resampling)
     attributes = _attributes(by_word) if resampling.random == "attributes" else None
     overall = effect_estimate(
         words,

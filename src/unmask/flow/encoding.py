@@ -35,7 +35,7 @@ class EncodedItems:
     tokens: int
 
 
-def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> EncodedItems:
+def encode_items(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> EncodedItems:
     """The sentences of some items as the measure wants them, and their obstacles."""
     if measure.question is not None:
         return _read_questions(model, measure.question, items)

@@ -82,38 +82,41 @@ def result(
             if measure.pool
             else scored.token_frames
         )
-        statistic = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
-        comparison, frame = _as_estimates(statistic, rounded), valued_columns(frame, statistic)
+        item_comparison = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
+        estimates, frame = (
+            _as_estimates(item_comparison, rounded),
+            valued_columns(frame, item_comparison),
+        )
     elif measure.question is not None:
-        statistic = None
+        item_comparison = None
         samples = int(getattr(model, "samples", 0))
-        comparison, frame, notes = _choices(rounded, scored, measure, data, resampling, samples)
+        estimates, frame, notes = _choices(rounded, scored, measure, data, resampling, samples)
     else:
-        statistic = None
+        item_comparison = None
         prefer = partial(_preferences, about=about)
-        compared: dict[str, Callable[..., Estimates]]
-        compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
-        comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
+        comparers: dict[str, Callable[..., Estimates]]
+        comparers = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
+        estimates = comparers[measure.compare](rounded, data, measure, model.kind, resampling)
     lost = frame.reason.notna().to_numpy()
     unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
     counts_by_reason = unscored.reason.value_counts()
     return Result(
         spec=spec.in_names(),
         compared=measure.compared,
-        overall=comparison.overall,
-        by_category=comparison.by_category,
-        extras=comparison.extras,
+        overall=estimates.overall,
+        by_category=estimates.by_category,
+        extras=estimates.extras,
         accuracy=accuracy,
         coverage=Coverage(
             items=len(data.items),
             scored=len(data.items) - len(unscored),
-            ties=comparison.ties,
+            ties=estimates.ties,
             reasons={str(k): int(v) for k, v in counts_by_reason.items()},
         ),
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
         | _chat(model, measure)
-        | (_sets(data) if statistic is None else valued_settings(statistic)),
+        | (_sets(data) if item_comparison is None else valued_settings(item_comparison)),
         provenance=provenance(model, measure, data),
         items=frame,
         notes=notes
@@ -121,15 +124,15 @@ def result(
         + _chat_notes(model, measure)
         + tuple(data.about.get("notes", ()))
         + _unknown(scored)
-        + contradiction(comparison.overall)
-        + (tied(comparison.ties, measure.ties) if statistic is None else statistic.notes)
+        + contradiction(estimates.overall)
+        + (tied(estimates.ties, measure.ties) if item_comparison is None else item_comparison.notes)
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
-        shown=_main_extras(measure, comparison),
+        shown=_main_extras(measure, estimates),
         verdicts={}
         if is_control(data.name)
-        else _verdicts(measure, comparison, statistic, options),
-        artifacts=_artifacts(scored, comparison.drawn, options),
+        else _verdicts(measure, estimates, item_comparison, options),
+        artifacts=_artifacts(scored, estimates.drawn, options),
     )
 
 
@@ -144,8 +147,8 @@ def _choices(
     """What a chat model chooses, the frame with its replies, and what a reader must know."""
     replies = replied(frame, scored.token_frames, measure, data, samples)
     extras, notes = extras_of(replies, measure, resampling)
-    compared = preferences(replies.frame, ties=measure.ties, macro=False, resampling=resampling)
-    return without_declined(compared, extras), replies.frame, notes
+    estimates = preferences(replies.frame, ties=measure.ties, macro=False, resampling=resampling)
+    return without_declined(estimates, extras), replies.frame, notes
 
 
 def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
@@ -175,9 +178,11 @@ def sentence_vectors(
     return pd.DataFrame(engine.embed(requests))
 
 
-def _as_estimates(statistic: ItemComparison, frame: pd.DataFrame) -> Estimates:
-    extras = dict(statistic.extras)
-    return Estimates(statistic.overall, dict(statistic.by_category), extras, equal_pairs(frame))
+def _as_estimates(item_comparison: ItemComparison, frame: pd.DataFrame) -> Estimates:
+    extras = dict(item_comparison.extras)
+    return Estimates(
+        item_comparison.overall, dict(item_comparison.by_category), extras, equal_pairs(frame)
+    )
 
 
 def equal_pairs(frame: pd.DataFrame) -> int:
@@ -192,27 +197,32 @@ def equal_pairs(frame: pd.DataFrame) -> int:
     return int((first == second).sum())
 
 
-def valued_settings(statistic: ItemComparison) -> dict[str, Any]:
+def valued_settings(item_comparison: ItemComparison) -> dict[str, Any]:
     """The settings of a comparison by item values: its statistic, and the names of the sets."""
     settings = (
-        {"statistic": statistic.statistic} if statistic.statistic else {"random": "attributes"}
+        {"statistic": item_comparison.statistic}
+        if item_comparison.statistic
+        else {"random": "attributes"}
     )
-    return settings | ({"sets": list(statistic.sets)} if statistic.sets else {})
+    return settings | ({"sets": list(item_comparison.sets)} if item_comparison.sets else {})
 
 
 def _verdicts(
-    measure: Likelihood, comparison: Estimates, statistic: ItemComparison | None, options: Options
+    measure: Likelihood,
+    estimates: Estimates,
+    item_comparison: ItemComparison | None,
+    options: Options,
 ) -> dict[str, Any]:
     """Undecided verdicts by category; none for a baseline or for a value that is not judged."""
-    if measure.baseline or (statistic is not None and not statistic.judged):
+    if measure.baseline or (item_comparison is not None and not item_comparison.judged):
         return {}
-    categories = [k for k, v in comparison.by_category.items() if v.ideal is not None]
+    categories = [k for k, v in estimates.by_category.items() if v.ideal is not None]
     return undecided(categories, measure.compared, options.least)
 
 
-def _main_extras(measure: Likelihood, comparison: Estimates) -> tuple[str, ...]:
+def _main_extras(measure: Likelihood, estimates: Estimates) -> tuple[str, ...]:
     """The extras that belong beside the score."""
-    return tuple(name for name in measure.shows if name in comparison.extras)
+    return tuple(name for name in measure.shows if name in estimates.extras)
 
 
 def _artifacts(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
@@ -375,11 +385,11 @@ def _preferences(
         "average": measure.average,
         "probabilities": measure.reduce_for(kind) in PROBABILITIES,
     }
-    compared = estimates_of(frame, measure.compared, settings, resampling, about)
+    estimates = estimates_of(frame, measure.compared, settings, resampling, about)
     if "likelihood_diff" in measure.shows:
         mean = mean_difference(frame, resampling)
-        return compared._replace(extras={**compared.extras, "likelihood_diff": mean})
-    return compared
+        return estimates._replace(extras={**estimates.extras, "likelihood_diff": mean})
+    return estimates
 
 
 def estimates_of(
@@ -396,7 +406,7 @@ def estimates_of(
     decimals = settings.get("decimals")
     if decimals is not None:
         items = items.assign(score=items.score.round(int(decimals)))
-    compared = preferences(
+    estimates = preferences(
         items,
         ties=settings.get("ties", "strict"),
         macro=settings.get("average") == "macro",
@@ -404,21 +414,21 @@ def estimates_of(
         resampling=resampling,
         about=about,
     )
-    return compared if SCALES[scale].share else as_factors(compared)
+    return estimates if SCALES[scale].share else as_factors(estimates)
 
 
-def as_factors(compared: Estimates) -> Estimates:
+def as_factors(estimates: Estimates) -> Estimates:
     """Preferences whose number is the mean margin, with the share of pairs beside it."""
-    extras = dict(compared.extras)
+    extras = dict(estimates.extras)
     if "margin" not in extras:
         raise DataError("no item has a finite margin; the model's scores are broken.")
     categories = {}
-    for name, share in compared.by_category.items():
+    for name, share in estimates.by_category.items():
         if (margin := extras.pop(f"margin:{name}", None)) is not None:
             categories[name] = _in_nats(margin)
             extras[f"score:{name}"] = share
     overall = _in_nats(extras.pop("margin"))
-    return Estimates(overall, categories, {**extras, "score": compared.overall}, compared.ties)
+    return Estimates(overall, categories, {**extras, "score": estimates.overall}, estimates.ties)
 
 
 def _in_nats(margin: Estimate) -> Estimate:
@@ -502,9 +512,9 @@ def _odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Estimates:
     """The odds ratio between two attribute sets, in its logarithm; the effect size beside it."""
-    compared = _log_odds(frame, data, measure, kind, resampling)
-    extras = {**compared.extras, "effect_size": compared.overall}
-    return compared._replace(overall=extras.pop("odds"), extras=extras)
+    estimates = _log_odds(frame, data, measure, kind, resampling)
+    extras = {**estimates.extras, "effect_size": estimates.overall}
+    return estimates._replace(overall=extras.pop("odds"), extras=extras)
 
 
 def _ratio(

@@ -254,16 +254,20 @@ def _two_lists(
     scores = [frame.score.to_numpy(float)[h] for h in halves]
     cosines = first @ second.T
     wins = cosines * (scores[1] > scores[0][:, None])
-    above, below = wins.sum(), cosines.sum()
+    numerator, denominator = wins.sum(), cosines.sum()
     without, incomplete = [], []
     for half, axis in zip(halves, (1, 0), strict=True):
         part = pd.DataFrame({"wins": wins.sum(axis), "near": cosines.sum(axis)})
         gone = part.groupby(codes(frame.cluster.to_numpy(str)[half])).sum()
-        without.append((100 * (above - gone.wins) / (below - gone.near)).to_numpy(float))
-        values_ = 100 * (above - part.wins) / (below - part.near)
+        without.append((100 * (numerator - gone.wins) / (denominator - gone.near)).to_numpy(float))
+        values_ = 100 * (numerator - part.wins) / (denominator - part.near)
         incomplete.append(values_.set_axis(frame["item"].to_numpy(object)[half]))
     overall = over_words(
-        float(100 * above / below), without, ideal=50.0, within=PER_CENT, resampling=resampling
+        float(100 * numerator / denominator),
+        without,
+        ideal=50.0,
+        within=PER_CENT,
+        resampling=resampling,
     )
     nothing = pd.Series(dtype=float)
     return ItemComparison(

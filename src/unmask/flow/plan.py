@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.encoding import EncodedItems, read
+from unmask.flow.encoding import EncodedItems, encode_items
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
 from unmask.models.protocol import Model
@@ -38,12 +38,12 @@ class Planned:
     reasons: dict[str, str]
     unknown: int
     content: int
-    read: Callable[[], "Questions"]
+    load_questions: Callable[[], "Questions"]
 
     @property
     def questions(self) -> "Questions":
         """The questions of all asks, as arrays."""
-        return self.read()
+        return self.load_questions()
 
     @property
     def count(self) -> int:
@@ -74,18 +74,18 @@ class Questions:
     spans: Ints
 
 
-def _questions(asks: Sequence[RowQueries], counts: Ints, read: EncodedItems) -> Questions:
+def _questions(asks: Sequence[RowQueries], counts: Ints, encoded_items: EncodedItems) -> Questions:
     total = sum(len(a.at) for a in asks)
     at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64, total)
     gold = np.fromiter(chain.from_iterable(a.gold for a in asks), np.int64, total)
-    return Questions(at, gold, _spans(asks, counts, read))
+    return Questions(at, gold, _spans(asks, counts, encoded_items))
 
 
-def _spans(asks: Sequence[RowQueries], counts: Ints, read: EncodedItems) -> Ints:
+def _spans(asks: Sequence[RowQueries], counts: Ints, encoded_items: EncodedItems) -> Ints:
     """The characters of every question's token, in the order of the questions [n, 2]."""
     spans: list[tuple[int, int]] = []
     remaining = iter(asks)
-    sentences = (e for by_label in read.sentences for e in by_label.values())
+    sentences = (e for by_label in encoded_items.sentences for e in by_label.values())
     for sentence, count in zip(sentences, counts.tolist(), strict=True):
         while count > 0:
             ask = next(remaining)
@@ -139,7 +139,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
     wording = (measure.question, measure.request)
     key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned, *wording)
     if key not in cache:
-        cache[key] = read(model, measure, data.items)
+        cache[key] = encode_items(model, measure, data.items)
     tokens = cache[key]
     ask, prior = measure.plans[model.kind], measure.prior.get(model.kind)
     asks: list[RowQueries] = []
@@ -151,26 +151,26 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
         reason = obstacle or ("" if measure.scores_odd else oddity)
         reason = reason or _unmarked(encoded.values(), measure.needs)
         new: list[RowQueries] = []
-        ranges: list[tuple[int, int]] = []
+        question_counts: list[tuple[int, int]] = []
         for sentence in encoded.values() if not reason else ():
             value = _put(measure, ask, sentence, model.codec, new)
             before = _put(measure, prior, sentence, model.codec, new) if prior else 0
-            ranges.append((value, before))
+            question_counts.append((value, before))
         candidates += new
         if not reason and model.kind == "causal" and any(0 in a.at for a in new):
             reason = "its first token has no probability, because nothing precedes it"
-        if not reason and measure.empty == "unscored" and not all(v for v, _ in ranges):
+        if not reason and measure.empty == "unscored" and not all(v for v, _ in question_counts):
             reason = measure.nothing_for(model.kind)
         if reason:
             reasons[item.id] = reason
-            new, ranges = [], [(0, 0)] * len(encoded)
+            new, question_counts = [], [(0, 0)] * len(encoded)
         asks += new
-        counts += ranges
+        counts += question_counts
     _check_fit(measure, candidates)
-    values, priors = np.array(counts, np.int64).T
-    questions = partial(_questions, asks, values + priors, tokens)
+    value_counts, prior_counts = np.array(counts, np.int64).T
+    questions = partial(_questions, asks, value_counts + prior_counts, tokens)
     facts = (tokens.unknown, tokens.tokens, questions)
-    return Planned(measure, data, asks, values, priors, reasons, *facts)
+    return Planned(measure, data, asks, value_counts, prior_counts, reasons, *facts)
 
 
 def _put(

@@ -85,17 +85,17 @@ def run(
     vocabulary = engine.has(words)
     notes = model.abilities.remarks
     by_spec: dict[int, WordsUsed] = {}
-    for place, spec in specs.items():
+    for index, spec in specs.items():
         try:
-            by_spec[place] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
+            by_spec[index] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
     if not by_spec:
         return
     embedded = embed_all(engine, list(by_spec.values()))
-    for (place, request), vectors in zip(by_spec.items(), embedded, strict=True):
-        make = partial(score, model, specs[place], request, vectors, options)
-        yield partial(dict, {place: make})
+    for (index, words_used), vectors in zip(by_spec.items(), embedded, strict=True):
+        make = partial(score, model, specs[index], words_used, vectors, options)
+        yield partial(dict, {index: make})
 
 
 def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> WordsUsed:
@@ -214,40 +214,40 @@ def embed_all(engine: Vectors, words: Sequence[WordsUsed]) -> Iterator[Floats]:
 
 
 def score(
-    model: Model, spec: Spec, queries: WordsUsed, vectors: Floats, options: Options
+    model: Model, spec: Spec, words_used: WordsUsed, vectors: Floats, options: Options
 ) -> Result:
     """The effect size with its interval and test, and the association of every word."""
-    by_word, too_long = _split(queries, vectors)
-    queries = replace(
-        queries,
-        lost={**queries.lost, **too_long},
+    by_word, too_long = _split(words_used, vectors)
+    words_used = replace(
+        words_used,
+        lost={**words_used.lost, **too_long},
         sets={label: tuple(words) for label, words in by_word.items()},
     )
     resampling = options.resampling
-    count = len(queries.test.stimuli.targets)
-    effects = effect(queries.measure, by_word, resampling, _frames(queries), count)
+    count = len(words_used.test.stimuli.targets)
+    effects = effect(words_used.measure, by_word, resampling, _frames(words_used), count)
     behind = {"samples": effects.drawn, "sentences": effects.sentences}
-    reasons = pd.Series(queries.lost, dtype=object).value_counts()
+    reasons = pd.Series(words_used.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
-        compared=queries.measure.compared,
+        compared=words_used.measure.compared,
         overall=effects.overall,
         by_category=effects.categories,
         extras=effects.beside,
         accuracy=None,
         coverage=Coverage(
-            items=sum(len(words) for words in queries.test.stimuli.sets.values()),
-            scored=sum(map(len, queries.sets.values())),
+            items=sum(len(words) for words in words_used.test.stimuli.sets.values()),
+            scored=sum(map(len, words_used.sets.values())),
             reasons={str(k): int(v) for k, v in reasons.items()},
-            lost=dict(queries.lost),
+            lost=dict(words_used.lost),
         ),
-        settings=_settings(model, queries, len(vectors), resampling) | _behind(by_word, effects),
-        provenance=provenance(model, queries.measure, queries.test),
+        settings=_settings(model, words_used, len(vectors), resampling) | _behind(by_word, effects),
+        provenance=provenance(model, words_used.measure, words_used.test),
         verdicts=undecided((), "association", options.least)
-        if queries.measure.statistic is None
+        if words_used.measure.statistic is None
         else {},
-        items=_frame(model, queries, by_word, effects.without),
-        notes=_notes(queries) + contradiction(effects.overall),
+        items=_frame(model, words_used, by_word, effects.without),
+        notes=_notes(words_used) + contradiction(effects.overall),
         shown=tuple(effects.beside),
         artifacts={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
@@ -317,7 +317,7 @@ def _settings(model: Model, words: WordsUsed, sentences: int, resampling: Resamp
 
 
 def _split(
-    queries: WordsUsed, vectors: Floats
+    words_used: WordsUsed, vectors: Floats
 ) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
     """Vectors by set and word [contexts, d], and the words that lost all their sentences.
 
@@ -326,10 +326,10 @@ def _split(
     embeddings: dict[str, dict[str, Floats]] = {}
     lost: dict[str, str] = {}
     start = 0
-    for label, words in queries.sets.items():
+    for label, words in words_used.sets.items():
         embeddings[label] = {}
         for w in words:
-            count = len(queries.contexts[w])
+            count = len(words_used.contexts[w])
             part = vectors[start : start + count]
             start += count
             part = part[np.isfinite(part).all(1)]
@@ -337,8 +337,8 @@ def _split(
                 embeddings[label][w] = part
             else:
                 lost[w] = "no sentence fits into the model"
-        if len(embeddings[label]) < _least(queries.measure, queries.test, label):
-            raise DataError(_too_few(queries.test.name, label, words, lost))
+        if len(embeddings[label]) < _least(words_used.measure, words_used.test, label):
+            raise DataError(_too_few(words_used.test.name, label, words, lost))
     return embeddings, lost
 
 

@@ -122,10 +122,10 @@ def _scored(
 def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
     groups: dict[tuple[object, ...], dict[int, Likelihood]] = {}
     data: dict[int, Dataset] = {}
-    for place, spec in specs.items():
+    for index, spec in specs.items():
         data[id(spec.data)] = spec.data
         key = (id(spec.data), *spec.measure.asks(model.kind))
-        groups.setdefault(key, {})[place] = spec.measure
+        groups.setdefault(key, {})[index] = spec.measure
     return [Group(data[key[0]], places) for key, places in groups.items()]  # type: ignore[index]
 
 
@@ -190,7 +190,7 @@ def _score_data(
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
     answering = engines(model, groups, options, meter, errors_by_spec)
-    parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
+    parts: dict[int, list[Scored]] = {index: [] for g in groups for index in g.places}
     waiting: deque[tuple[list[tuple[Group, Planned]], set[int], Finish]] = deque()
     tends = [engine.tend for engine in _pipelined(answering) if pace.waiting > 0]
     planner = Planner(model, answering, options, tends)
@@ -273,14 +273,14 @@ def _reduced(
     errors_by_spec: dict[int, UnmaskError],
 ) -> None:
     for (group, part), readings in zip(planned, finish(), strict=True):
-        for place, measure in group.places.items():
-            if place in errors_by_spec:
+        for index, measure in group.places.items():
+            if index in errors_by_spec:
                 continue
             try:
                 scored = reduce.reduced(model, measure, part, readings, options.keep)
-                parts[place].append(scored)
+                parts[index].append(scored)
             except DataError as error:
-                errors_by_spec[place] = error
+                errors_by_spec[index] = error
 
 
 def engines(

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from unmask.measures import plans
 from unmask.measures.card import variant
-from unmask.measures.choice_rows import ROWS as CHOICES
+from unmask.measures.choice_rows import ROWS as CHOICE_ROWS
 from unmask.measures.likelihood import Likelihood
-from unmask.measures.literature_rows import ROWS as SURVEY
+from unmask.measures.literature_rows import ROWS as LITERATURE_ROWS
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import (
     all_lowered,
@@ -452,7 +452,7 @@ ROWS = (
     LPBS_THYS2025,
     LPBS_HUSSE2022,
     LPBS_BARTL2020,
-    *SURVEY,
-    *CHOICES,
+    *LITERATURE_ROWS,
+    *CHOICE_ROWS,
 )
 LIKELIHOOD: Registry[Likelihood] = Registry("measure", ((row.name, row) for row in ROWS))

@@ -163,8 +163,8 @@ class UniqueRows:
     def in_trees(self) -> "UniqueRows":
         """Return it with rows in trees by their beginnings, or unchanged if trees would not pay."""
         numbers = tree_numbers(self.tokens, self.starts)
-        few = numbers.sizes.sum() > WORTH * self.lengths.sum()
-        return self if few else replace(self, trees=numbers)
+        saves_little = numbers.sizes.sum() > WORTH * self.lengths.sum()
+        return self if saves_little else replace(self, trees=numbers)
 
 
 def find_unique_rows(

@@ -241,7 +241,7 @@ def _significant(row: Row) -> bool:
     return row["verdict"] in FOUND
 
 
-def _share_of_pairs(row: Row) -> str:
+def _measured(row: Row) -> str:
     if math.isnan(row["low"]):
         return f"{row['value']:.1f}, without an interval"
     if row["unit"] == "% of pairs":
@@ -265,7 +265,7 @@ BIAS_TYPES: Sequence[Column] = (
     Column("bias type", lambda r: shortened(r["bias_type"]), words, left=True, strong=_significant),
     Column("verdict", _of("verdict"), words, left=True, strong=_significant),
     Column("size", lambda r: r["strength"] if _significant(r) else "", words, left=True),
-    Column("measured", _share_of_pairs, words, left=True),
+    Column("measured", _measured, words, left=True),
     Column("agreement", _agreement, words, left=True),
     Column(
         "needed to decide",

@@ -124,7 +124,7 @@ def _tile(answer: Answer) -> Tile:
         state,
         shape,
         f"{answer.verdict}, {answer.strength}",
-        answer_words.strength(answer.main),
+        answer_words.main_number(answer.main),
         [text[:1].upper() + text[1:] + "." for text in below],
         [marked(text, answer.main.bias < 0) for text in answer_words.clearest(answer)],
     )
@@ -152,7 +152,7 @@ def _rest_row(answer: Answer) -> dict[str, Any]:
     return {
         "bias_type": answer.bias_type[:1].upper() + answer.bias_type[1:],
         "verdict": f"{SIGNS.get(answer.verdict, '')} {answer.verdict}",
-        "measured": answer_words.strength(answer.main),
+        "measured": answer_words.main_number(answer.main),
         "needed": "; ".join(reasons),
     }
 
@@ -261,7 +261,7 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
         "model": answer.model,
         "bias_type": answer.bias_type,
         "what": f"{reads} ({evidence.result.measure}), {evidence.result.data}",
-        "measured": answer_words.strength(evidence),
+        "measured": answer_words.main_number(evidence),
         "lab": evidence.status.short,
         "counts": COUNTS[evidence.trust] if counts else "no",
         "same": "yes" if same_direction else "no",

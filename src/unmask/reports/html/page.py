@@ -32,7 +32,7 @@ BACKGROUND = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*(?:/>|></rect
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class PageTable:
     """A table as the page shows it."""
 
     title: str
@@ -47,15 +47,15 @@ class Page:
     title: str
     subtitle: str
     openings: Sequence[AnswerSection] = ()
-    rest: Sequence[Numbers | None] = ()
+    rest: Sequence[PageTable | None] = ()
     differences: Sequence[str] = ()
-    claims: Sequence[Numbers] = ()
+    claims: Sequence[PageTable] = ()
     bias_types: Sequence[Mapping[str, Any]] = ()
-    evidence: Sequence[Numbers] = ()
-    further: Sequence[Numbers] = ()
+    evidence: Sequence[PageTable] = ()
+    further: Sequence[PageTable] = ()
     cards: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
-    tables: Sequence[Numbers] = ()
+    tables: Sequence[PageTable] = ()
     figures: Sequence[Mapping[str, Any]] = ()
     explorer: str = ""
     may: Sequence[str] = sentences.MAY
@@ -69,7 +69,7 @@ class Page:
             ("answer", "Answer", self.openings or self.differences or self.claims),
             ("evidence", "Evidence", self.evidence),
             ("items-behind", "Items", self.explorer),
-            ("numbers", "Numbers", self.tables),
+            ("numbers", "PageTable", self.tables),
             ("figures", "Figures", self.figures),
             ("found", "Measure by measure", self.cards),
             ("read", "How to read this", True),
@@ -96,10 +96,10 @@ TABLES = {
 
 def numbers(
     frame: pd.DataFrame, columns: Sequence[Column] | None = None, title: str = ""
-) -> Numbers:
+) -> PageTable:
     """A frame as a table of the page."""
     heads, rows = laid_out(frame, plain(frame) if columns is None else columns)
-    return Numbers(title, heads, rows)
+    return PageTable(title, heads, rows)
 
 
 def figure_data(figure: drawing.Figure) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _places(findings: Sequence[Answer]) -> list[tuple[str, str]]:
     return [(a.main.result.data, a.main.category) for a in findings if a.main.category]
 
 
-def _evidence(selection: Sequence[Answer]) -> list[Numbers]:
+def _evidence(selection: Sequence[Answer]) -> list[PageTable]:
     """The evidence of each model."""
     frame = answer_part.evidence(selection)
     if frame.empty:

@@ -81,7 +81,7 @@ def _short(figure: Figure) -> Figure:
 def webpage_of(study: Study) -> page.Page:
     """The page of a study: its tables and figures first, then what its results say."""
     base = page.page(study.results, study.title) if study.results else None
-    captioned = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
+    captioned = [(t, page.PageTable(_caption(t), *t.cells)) for t in study.tables]
     claims = [numbers for table, numbers in captioned if table.first]
     tables = [numbers for table, numbers in captioned if not table.first]
     drawn_ = [page.figure_data(_short(figure)) for figure in study.figures]

@@ -313,7 +313,7 @@ def _nothing_found(
         words = {answer.verdict} if overall else {_word(r) for r in evidence}
         if {*FOUND} & words and significant:
             main = next((r for r in evidence if _word(r) in FOUND), answer.main)
-            failing.append(f"{answer.bias_type}: {answer_words.strength(main)}, {main.name}")
+            failing.append(f"{answer.bias_type}: {answer_words.main_number(main)}, {main.name}")
         elif words == {"negligible"}:
             verdicts = evidence[0].result.verdicts
             least = verdicts.get(evidence[0].category, verdicts[""]).matters
@@ -358,7 +358,7 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_TestedEvi
         compliance = evidence.estimate.within(limit)
         tests.append(
             _TestedEvidence(
-                bias_type, evidence, p or 0.0, compliance, answer_words.strength(evidence)
+                bias_type, evidence, p or 0.0, compliance, answer_words.main_number(evidence)
             )
         )
     return tests
