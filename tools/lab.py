@@ -282,7 +282,7 @@ def further(kept: pd.DataFrame) -> list[str]:
         f"{models} models with 11 million weights, trained on English and then on a",
         "world's text ([how](lab.md)). English meanings do not matter: words are assigned to "
         "groups",
-        f"at random. With {seeds} seeds and no more null worlds, these are readings, not",
+        f"at random. With {seeds} seeds and no additional null worlds, these are readings, not",
         "verdicts. Every reading is in [lab-bundled.parquet](data/lab-bundled.parquet).",
         "",
         "In half of the rows a whole word was hidden. With single tokens hidden, `odds` missed the",
@@ -303,7 +303,14 @@ def _control(kept: pd.DataFrame) -> float:
 
 def section(title: str, text: str, frame: pd.DataFrame) -> list[str]:
     """A part of the page: its title, what it says, a table."""
-    return [f"## {title}", "", *textwrap.wrap(text, 100), "", _markdown(frame), ""]
+    return [
+        f"## {title}",
+        "",
+        *textwrap.wrap(text, 100, break_on_hyphens=False),
+        "",
+        _markdown(frame),
+        "",
+    ]
 
 
 def _markdown(frame: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ from unmask.options import Options, Spec, checked_names, takes_options
 from unmask.options import named as named_as
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
+from unmask.support.wording import counted
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
 
@@ -150,7 +151,8 @@ def _excluding(
             f"{str(file)!r} contains no item id of this data; give a table with a column 'item'."
         )
     return subsets, [
-        f"{b.name}: {b.about['excluded']['items']} items are excluded, as listed in {name}."
+        f"{b.name}: {counted(b.about['excluded']['items'], 'item is', 'items are')} excluded, "
+        f"as listed in {name}."
         for _, b in lost
     ]
 

@@ -221,7 +221,7 @@ def test_pairs_with_nothing_to_ask():
     for name in ("cps@nangia2020", "cps@kaneko2022"):
         assert both[name].coverage.scored == 2
         assert both[name].coverage.ties == 1
-        assert "1 items are ties, which count as not stereotypical" in " ".join(both[name].notes)
+        assert "1 item is a tie, which counts as not stereotypical" in " ".join(both[name].notes)
     empty = evaluate_all(model, ["sss", "sss@kaneko2022"], made(*rows, ("A maid.", "A maid maid.")))
     assert "empty difference" in next(iter(empty["sss"].coverage.reasons))
     assert empty["sss@kaneko2022"].coverage.scored == 3

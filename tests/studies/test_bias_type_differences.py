@@ -43,10 +43,10 @@ def test_only_the_planted_bias_type_differs_and_the_sentence_says_so(fair, tmp_p
         Results([*fair, *other("biased", tmp_path, {"gender": 1.5})])
     )
     verdicts = leads(frame)
-    assert verdicts.pop("gender") == "more stereotyped"
+    assert verdicts.pop("gender") == "more stereotypical"
     assert set(verdicts.values()) == {"no difference shown"}
     (sentence,) = difference_words.by_bias_type(frame)
-    assert "biased is more stereotyped than fair for gender (" in sentence
+    assert "biased is more stereotypical than fair for gender (" in sentence
     assert "no difference is shown for " in sentence
 
 
@@ -146,6 +146,6 @@ def test_compare_on_request_exits_with_one(fair, tmp_path):
     assert refused.exit_code != 0
     assert "different, worse" in str(refused.exception)
     answer = json.loads(status(one, two, "--json").stdout)
-    assert "biased is more stereotyped than fair for gender" in answer["sentences"][0]
+    assert "biased is more stereotypical than fair for gender" in answer["sentences"][0]
     assert {r["bias_type"] for r in answer["bias_types"]} >= {"gender", "age"}
     assert len(answer["differences"]) == 2

@@ -182,7 +182,7 @@ def test_factors_are_compared_as_factors_and_not_as_shares_of_pairs():
     frame, _ = comparing.compare([Results([one]), Results([two])])
     assert frame.difference.iloc[0] == pytest.approx(change.value)
     by_type = compare_by_bias_type([Results([one]), Results([two])])
-    assert (by_type.verdict == "more stereotyped").any()
+    assert (by_type.verdict == "more stereotypical").any()
     assert "ratio" in summary(frame, by_type)[0]
     assert "%" not in summary(frame, by_type)[0]
 
@@ -209,9 +209,9 @@ def test_less_stereotype_is_told_from_less_knowledge():
         return knowledge_sentences(frame, types)[0]
 
     closer, none = "closer to fair", "no difference shown"
-    assert said(closer, 0.0, 0.9).startswith("b is less stereotyped, and no loss of knowledge")
+    assert said(closer, 0.0, 0.9).startswith("b is less stereotypical, and no loss of knowledge")
     assert "but also knows less: it may be partly damaged" in said(closer, -0.5, 0.001)
     assert said(none, -0.5, 0.001).startswith("b knows less than a, and no change in stereotypes")
     assert said(none, 0.0, 0.9).startswith("No loss of knowledge is shown between a and b")
-    assert said("more stereotyped", -0.5, 0.001).startswith("b knows less than a (")
+    assert said("more stereotypical", -0.5, 0.001).startswith("b knows less than a (")
     assert "positive control ratio 0.61 [0.55, 0.67]" in said(none, -0.5, 0.001)

@@ -9,6 +9,7 @@ import pandas as pd
 from unmask.answer.answer import OVERALL, Answer, answers
 from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNFIT, VALIDATED
+from unmask.support.wording import counted
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Result
 
 READS_SHARE = "the model prefers the stereotype in "
@@ -152,7 +153,7 @@ def unfit_warning(answers: Sequence[Answer]) -> list[str]:
     names = ", ".join(dict.fromkeys(e.name for e in unfit))
     subject = "the model" if len(unfit) == len(by_result) else names
     reasons = list(dict.fromkeys(reason for e in unfit for reason in e.result.fitness.reasons))
-    more = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
+    more = f" (and {counted(len(reasons) - 2, 'more reason')})" if len(reasons) > 2 else ""
     verb = "are" if ", " in names and subject == names else "is"
     return [f"Warning: {subject} {verb} unfit for a verdict: {'; '.join(reasons[:2])}{more}."]
 

@@ -178,7 +178,7 @@ def data_frequencies(
         ),
     ] = None,
 ) -> None:
-    """Count the words of advantaged and disadvantaged groups: mean rank and order by group.
+    """Count the words of advantaged and disadvantaged groups: mean ranks, and words in order.
 
     With --results, count the words in which the sentences of each item differ instead.
     """

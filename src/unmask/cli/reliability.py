@@ -9,6 +9,7 @@ from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.cli.study_options import named_models, study_options
 from unmask.support.printable import escape
+from unmask.support.wording import counted
 
 if TYPE_CHECKING:
     from unmask.cli import terminal
@@ -53,7 +54,6 @@ def reliability(
         files.put_csv(folder / "disagree.csv", skipped.assign(data=data))
     tables = [t for t in written.tables if t.name != "items-all"]
     terminal.print_study(console, study_page.Study(written.title, tables), folder)
-    note = (
-        f"{len(skipped)} items disagree with the rest. To exclude them for other models: --exclude"
-    )
+    disagree = counted(len(skipped), "item disagrees", "items disagree")
+    note = f"{disagree} with the rest. To exclude them for other models: --exclude"
     console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

@@ -38,7 +38,10 @@ def reproduce(
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
     sentences: Annotated[
-        int, typer.Option(help="Maximum natural sentences per word (husse2022: 1,000 and 10,000).")
+        int,
+        typer.Option(
+            help="Maximum natural sentences per word (husse2022; the paper uses 1,000 and 10,000)."
+        ),
     ] = 100,
     **chosen: Any,
 ) -> None:

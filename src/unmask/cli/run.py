@@ -12,6 +12,7 @@ from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
 from unmask.support.printable import escape
+from unmask.support.wording import counted
 
 if TYPE_CHECKING:
     import json
@@ -183,5 +184,5 @@ def finish(
             shown_gate.show(decided)
     if measured.lost:
         lost = measured.lost
-        print(f"unmask: {len(lost)} models failed: {', '.join(lost)}.", file=sys.stderr)
+        print(f"unmask: {counted(len(lost), 'model')} failed: {', '.join(lost)}.", file=sys.stderr)
         raise typer.Exit(1)

@@ -37,6 +37,7 @@ from unmask.reports.columns import (
 from unmask.reports.html.study_page import Study
 from unmask.reports.progress_bars import bars as bars
 from unmask.support.printable import escape, one_line
+from unmask.support.wording import counted
 from unmask.types import Result, Results
 
 
@@ -218,7 +219,8 @@ def print_comparison(
             console.print(escape(f"{line} (borderline)"), style="yellow")
         unshared = row["only_first"] + row["only_second"]
         if unshared:
-            line = f"{row['measure']} on {row['data']}: excluded {unshared} items that are in only"
+            items = counted(unshared, "item that is", "items that are")
+            line = f"{row['measure']} on {row['data']}: excluded {items} in only"
             console.print(escape(f"{line} one run"), style="yellow")
     keys = ["first", "second", "measure", "data"]
     for names, items in changed[changed.moved != 0].groupby(keys, sort=False):

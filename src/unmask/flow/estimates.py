@@ -29,6 +29,7 @@ from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
 from unmask.stats.preference import Preferences, Ties
+from unmask.support.wording import counted
 from unmask.text.contexts import Mention, VectorRequest
 from unmask.text.inflection import lexemes
 from unmask.types import (
@@ -284,7 +285,10 @@ def _unknown(scored: Scored) -> tuple[str, ...]:
 def tied(ties: int, rule: Ties) -> tuple[str, ...]:
     """A note on ties and how they count."""
     rules = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
-    return (f"{ties} items are ties, which count {rules[rule]}.",) if ties else ()
+    if not ties:
+        return ()
+    items = counted(ties, "item is a tie", "items are ties")
+    return (f"{items}, which count{'s' if ties == 1 else ''} {rules[rule]}.",)
 
 
 def low_accuracy(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:

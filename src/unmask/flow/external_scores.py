@@ -26,6 +26,7 @@ from unmask.options import Resampling, Spec, Threshold
 from unmask.queries import LOGP_TOLERANCE
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
+from unmask.support.wording import counted
 from unmask.types import (
     ANTISTEREOTYPE,
     STEREOTYPE,
@@ -263,7 +264,14 @@ def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
 
 def _foreign(count: int, name: str) -> tuple[str, ...]:
     """A note on scores in the file that match no item."""
-    return (f"{count} scores in the file are not for {name} and are not used.",) if count else ()
+    return (
+        (
+            f"{counted(count, 'score', 'scores')} in the file for other items than those of "
+            f"{name}: not used.",
+        )
+        if count
+        else ()
+    )
 
 
 def _reasons(frame: pd.DataFrame) -> dict[str, int]:

@@ -20,6 +20,7 @@ from unmask.measures.association import Association
 from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
 from unmask.stats.vectors import unit
+from unmask.support.wording import counted
 from unmask.text.contexts import (
     SOURCES,
     Contexts,
@@ -283,7 +284,7 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
 
 def _notes(words: WordsUsed) -> tuple[str, ...]:
     missing = words.test.about.get("sentences_without_their_word", 0)
-    note = (f"{missing} sentences of the file have none of its words and are left out.",)
+    note = (f"{counted(missing, 'sentence')} of the file without any of its words: left out.",)
     notes = (*words.test.about.get("notes", ()), *_overlaps(words.test.stimuli))
     return notes + (note if missing else ()) + words.remarks
 

@@ -271,11 +271,11 @@ def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[s
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
     sentences = [_settled(by)]
-    for name, items in (("shift", "balanced"), ("shift, 90 %", "nine in ten about the rare group")):
+    for name, items in (("shift", "balanced"), ("shift, 90 %", "unbalanced")):
         parts = [f"{m} {formatted(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
         sentences.append(
-            f"Without a planted bias, the largest rho moves the score by {', '.join(parts)} "
-            f"percentage points (items: {items})."
+            f"On {items} items without a planted bias, the largest rho moves the scores by the "
+            f"following percentage points: {', '.join(parts)}."
         )
     shares = [
         f"{m} {formatted(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]
@@ -302,7 +302,7 @@ def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
     if refuted:
         return (
             f"{CLAIM}: contradicted here, because on unbalanced items {' and '.join(refuted)} "
-            f"moves less than each of {' and '.join(CLAIMED)}."
+            f"move{'' if len(refuted) > 1 else 's'} less than each of {' and '.join(CLAIMED)}."
         )
     return f"{CLAIM}: inconclusive here, because the intervals overlap."
 

@@ -106,7 +106,7 @@ W_SEAT_TAN2019 = variant(
     pool={"causal": "after-word", "*": "word-first"},
     encode="tan2019",
     kinds=("masked", "causal"),
-    deviation="The last character is cut off, words are tokenised apart, [SEP] is "
+    deviation="The last character is cut off, words are tokenised separately, [SEP] is "
     "lost, the first piece is used; GPT-2 reads one position too late. For a capitalised plural "
     "phrase (European Americans), a word other than the last is read.",
 )
@@ -119,12 +119,12 @@ W_SEAT_HUSSE2022 = variant(
     kinds=("masked", "causal"),
     subsample=True,
     cite=("husse2022",),
-    deviation="The final period is cut off. The position of a one-piece word is its number "
-    "in the sentence, however many pieces the earlier words have; a stimulus of "
-    "several words is the mean of that many positions from its first word's number. "
-    "The word read is the last token that is any word of the set, or the first stimulus of "
-    "the set that the sentence contains. A hyphen counts as a word. If target sets differ in "
-    "size, the larger is cut at random. Not for ELMo, whose state the release "
+    deviation="The final period is cut off. The position of a one-piece word is its word index in "
+    "the sentence, however many pieces the earlier words have; a stimulus of several words is the "
+    "mean of that many positions, starting at its first word's index. A single word is read at the "
+    "last token that is any word of the set; for a stimulus of several words, the first stimulus "
+    "of the set that occurs in the sentence is read instead. A hyphen counts as a word. If target "
+    "sets differ in size, the larger is cut at random. Not for ELMo, whose state the release "
     "carries from sentence to sentence.",
 )
 CEAT_GUO2021 = variant(

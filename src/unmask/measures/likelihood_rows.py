@@ -416,9 +416,9 @@ LPBS_BARTL2020 = variant(
     "professions) minus that of set A, for both genders together, as in the release; first "
     "and second are for men's and women's words alone. Rows are padded to 16 tokens with masks, "
     "which changes the prediction, and cut there; the token scored is that of the full sentence "
-    "at the first mask. The test is paired in file order: Student's t, or Wilcoxon's if Shapiro "
-    "and Wilk's test of both sets' values together, one with its sign reversed, rejects normality; "
-    "r is the test statistic divided by the root of n.",
+    "at the first mask. The test is paired in file order: Student's t-test, or the Wilcoxon "
+    "signed-rank test if the Shapiro-Wilk test of both sets' values together, one with its sign "
+    "reversed, rejects normality; r is the test statistic divided by the square root of n.",
 )
 
 ROWS = (

@@ -178,7 +178,7 @@ LIKELIHOOD_BIAS = Likelihood(
     name="likelihood-bias",
     about="For how many pairs of groups are the sentences unequally likely?",
     formula="per cent of pairs of descriptors on an axis, in a template, whose perplexities over "
-    "nouns differ by Mann and Whitney's test at 5 %, uncorrected; also after Holm's correction",
+    "nouns differ by the Mann-Whitney test at 5 %, uncorrected; also after Holm's correction",
     plans={
         "causal": plans.left_to_right,
         "masked": plans.each_content,

@@ -8,17 +8,18 @@ from unmask.answer.answer import OVERALL
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import SURE, Column, p_value, words
 from unmask.stats.multiplicity import corrected
+from unmask.support.wording import counted
 
 NAMED = 3  # differences of a pair of models that are reported in full
 PAIRS = 6  # pairs of models that are reported; the table has all
-MORE, AGAINST = "more stereotyped", "further against the stereotype"
+MORE, AGAINST = "more stereotypical", "further against the stereotype"
 CLOSER, OTHER = "closer to fair", "leans the other way"
 HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
 NONE = "no difference shown"
 WORSE = (MORE, AGAINST)
 # By verdict of a bias type, between the names of the second model and the first.
 PHRASES = {
-    MORE: "is more stereotyped than",
+    MORE: "is more stereotypical than",
     AGAINST: "leans further against the stereotype than",
     CLOSER: "is closer to fair than",
     OTHER: "leans in the opposite direction to",
@@ -118,10 +119,10 @@ def sentences(frame: pd.DataFrame) -> list[str]:
             f"{'; '.join(named)}{ending}."
         )
     if len(lines) > PAIRS:
-        lines = [
-            *lines[:PAIRS],
-            f"{len(lines) - PAIRS} more pairs of models differ: see the figure.",
-        ]
+        others = counted(
+            len(lines) - PAIRS, "more pair of models differs", "more pairs of models differ"
+        )
+        lines = [*lines[:PAIRS], f"{others}: see the figure."]
     if len(lines) + len(undecided) > PAIRS:
         word = "other " if lines else ""
         return [
@@ -150,9 +151,9 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
         verdicts = _verdicts(bias_types, first, second)
         less = CLOSER in verdicts
         if less and lost:
-            claim = f"{second} is less stereotyped, but also knows less: it may be partly damaged"
+            claim = f"{second} is less stereotypical, but also knows less: it may be partly damaged"
         elif less:
-            claim = f"{second} is less stereotyped, and no loss of knowledge is shown"
+            claim = f"{second} is less stereotypical, and no loss of knowledge is shown"
         elif lost:
             claim = f"{second} knows less than {first}"
             claim += "" if verdicts - {NONE} else ", and no change in stereotypes is shown"

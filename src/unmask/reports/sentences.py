@@ -8,6 +8,7 @@ from unmask.answer.scales import SCALES
 from unmask.measures import MEASURES
 from unmask.options import amount_text
 from unmask.reports.columns import VISIBLE
+from unmask.support.wording import counted
 from unmask.types import Estimate, Result
 
 _WORDS = {
@@ -125,11 +126,13 @@ def _coverage(result: Result) -> list[str]:
         more = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
         lines.append(f"Words that were left out: {words}{more}.")
     if cover.ties:
-        lines.append(f"{cover.ties} items are ties.")
+        lines.append(f"{counted(cover.ties, 'item is a tie', 'items are ties')}.")
     flags = result.items.get("flags")
     if flags is not None:
         flagged = result.items.loc[flags.fillna("") != "", "item"].nunique()
-        lines += [f"{flagged} items have visible defects."] if flagged else []
+        lines += (
+            [f"{counted(flagged, 'item has', 'items have')} visible defects."] if flagged else []
+        )
     return lines
 
 

@@ -43,7 +43,9 @@ def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
             for file in _files_in(folder):
                 mlflow.log_artifact(str(file))
     except mlflow.exceptions.MlflowException as error:
-        raise UnmaskError(f"MLflow refuses: {str(error).split('. ')[0][:200]}.") from error
+        raise UnmaskError(
+            f"MLflow rejected the results: {str(error).split('. ')[0][:200]}."
+        ) from error
     return f"MLflow run {run.info.run_id}"
 
 
@@ -60,7 +62,7 @@ def to_wandb(results: Sequence[Result], folder: Path, project: str) -> str:
     except wandb.errors.Error as error:
         reason = str(error).split(". ")[0][:200].rstrip(".")
         remedy = "log in with 'wandb login', or set WANDB_MODE=offline"
-        raise UnmaskError(f"Weights & Biases refuses: {reason}; {remedy}.") from error
+        raise UnmaskError(f"Weights & Biases rejected the results: {reason}; {remedy}.") from error
     return f"Weights & Biases run {run.id}"
 
 

@@ -63,7 +63,8 @@ def study(followed: Trend) -> Study:
         for head, part in table.groupby(table.compared.map(lambda c: SCALES[c].head), sort=False)
     ]
     remarks = [
-        "Runs differ by their seeds even if nothing changed. A change is significant if the runs "
+        "Runs with different seeds differ even if nothing else changed. A change is significant "
+        "if the runs "
         "before and after it differ by more than runs in random order do, corrected for all change "
         f"points and bias types. This takes at least {LEAST_RUNS} runs. Compare two runs with "
         "'unmask compare'."

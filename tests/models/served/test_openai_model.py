@@ -287,7 +287,7 @@ def test_a_model_that_fails_on_the_way_costs_no_other(tmp_path, monkeypatch):
         args = ("-x", "ll,pll", "-d", "bundled-pairs", "--limit", "4", "-o", tmp_path / "r")
         status, out, err = invoke("run", "-m", "bundled", "-m", name, *args)
     assert status == 1
-    assert f"1 models failed: {name}" in err
+    assert f"1 model failed: {name}" in err
     assert "does not echo" in " ".join(out.split())
     assert {r.model for r in unmask.load(tmp_path / "r")} == {"bundled"}
     with pytest.raises(ModelError):

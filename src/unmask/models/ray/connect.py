@@ -26,7 +26,7 @@ def started(address: str | None = None) -> Any:
             )
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             if not cluster:
-                raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
+                raise UnmaskError(f"Ray failed to start: {_first(error)}.") from error
             raise UnmaskError(
                 f"no Ray cluster answers at {cluster!r} ({_first(error)}); start one with: ray "
                 "start --head. If the cluster requires a token (Ray 2.60 and later, if one is "

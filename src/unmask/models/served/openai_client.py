@@ -175,7 +175,9 @@ class Server:
             except HTTPException as error:  # a truncated or invalid response
                 if number == TRIES - 1:
                     problem = type(error).__name__
-                    raise ModelError(f"{self.base} does not answer in HTTP ({problem}).") from None
+                    raise ModelError(
+                        f"{self.base} did not return a valid HTTP response ({problem})."
+                    ) from None
                 pause = 0.0
             except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
                 reason = getattr(error, "reason", error)
@@ -192,8 +194,9 @@ class Server:
         pause = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 20 else 0.0
         if pause > LONGEST_PAUSE:
             raise ModelError(
-                f"{self.base} asks to wait {pause:g} s before the next request; run the command "
-                "again then."
+                f"{self.base} asks for a wait of {pause:g} s before the next request; run the "
+                "command "
+                "again after that."
             )
         return pause
 

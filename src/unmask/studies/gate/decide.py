@@ -27,6 +27,7 @@ from unmask.stats.comparison import Bias
 from unmask.stats.multiplicity import corrected
 from unmask.studies.bias_type_differences import key, paired
 from unmask.studies.gate.rules import Rule
+from unmask.support.wording import counted
 from unmask.types import FOUND, NOT_ASKED, Result, Results
 
 NAMED = 3  # measures that a reason names
@@ -415,7 +416,9 @@ def _decided(
         reason = f"the limit ({unit}) applies to none of its measures"
         return Outcome(model, rule, "inconclusive", reason, 0)
     more = (
-        f" (the limit does not apply to {count - len(tests)} others)" if count > len(tests) else ""
+        f" (the limit does not apply to {counted(count - len(tests), 'other')})"
+        if count > len(tests)
+        else ""
     )
     failing = [t for t in tests if p_values[id(t)] <= SURE]
     if failing:

@@ -1,4 +1,4 @@
-"""Mind Your Bias (Husse and Spitz 2022), appendices B.5 and D: sentences a word, ELMo's bug."""
+"""Mind Your Bias (Husse and Spitz 2022), appendices B.5 and D: sentences per word, ELMo's bug."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ from unmask.text.contexts import WordTest
 
 # What replaces a context: fewer natural sentences, a sentence read as characters.
 FEWER, CHARACTERS = "fewer natural", "characters"
-RATIO = 10  # of the paper: 1,000 sentences a word against 100
+RATIO = 10  # of the paper: 1,000 sentences per word against 100
 
 
 def sentences(run: HusseRun) -> Table:
-    """Appendix B.5: SEAT with a tenth of the sentences a word beside SEAT with all."""
+    """Appendix B.5: SEAT with a tenth of the sentences per word beside SEAT with all."""
     scores = published("husse2022_sentences.csv")
     rows = [
         _compared(f"{COLUMNS[model]} (published)", "100 and 1,000", part.d100, part.d1000)
@@ -39,12 +39,13 @@ def sentences(run: HusseRun) -> Table:
             few, many = pd.DataFrame(pairs).T.to_numpy()
             rows.append(_compared(model, "a tenth and all", pd.Series(few), pd.Series(many)))
     note = (
-        "The paper says that 100 and 1,000 sentences a word yield scores 'of similar magnitudes'. "
+        "The paper says that 100 and 1,000 sentences per word yield scores 'of similar "
+        "magnitudes'. "
         "Published: all tests and levels of the release, including the modified sets; it has no "
         "such files for OPT and BLOOM. This run: s-SEAT and w-SEAT. An effect of 0.2 is small "
         "(Cohen)."
     )
-    return Table("appendix-b5", "Appendix B.5: fewer sentences a word", frame(rows), note)
+    return Table("appendix-b5", "Appendix B.5: fewer sentences per word", frame(rows), note)
 
 
 def _compared(model: str, name: str, few: pd.Series, many: pd.Series) -> dict[str, Any]:

@@ -322,8 +322,8 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         "tests that are significant for both methods by the paper's tests; empty where too few are."
     )
     star = (
-        "n/a: too few tests are significant for both methods. All of ELMo's scores are in the "
-        "paper, so it has one column. The paper has LPBS for BERT only."
+        "n/a: too few tests are significant for both methods. All of ELMo's scores are "
+        "significant in the paper, so it has one column. The paper has LPBS for BERT only."
     )
     title, layout = "Table 5: correlations between methods", pd.DataFrame(display)
     return PaperTable("table5", title, rows, note, in_print=layout, star=star).tables
