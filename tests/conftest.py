@@ -27,7 +27,7 @@ from tokenizers import (
 from unmask import api
 from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import estimates, reduce
+from unmask.flow import estimates, sentence_scores
 from unmask.models.transformers.model import TransformerModel, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -353,7 +353,7 @@ def tiny_real(family: str) -> TransformerModel:
 
 def sentence_frame(model, planned, readings):
     """The items table of one measure, from its plan and its answers."""
-    scored = reduce.reduced(model, planned.measure, planned, readings)
+    scored = sentence_scores.reduced(model, planned.measure, planned, readings)
     return estimates.sentence_frame(model, planned.measure, planned.data, scored)
 
 

@@ -1,4 +1,4 @@
-"""Tests of answer/answer and answer/words: one verdict for each bias type."""
+"""Tests of answer/answer and answer/answer_sentences: one verdict for each bias type."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import OVERALL, _main, answers, with_verdicts
 from unmask.answer.needed import data_needed
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
@@ -71,7 +71,7 @@ def test_the_overall_verdict_comes_first(planted):
     first = answers(planted)[0]
     assert (first.bias_type, first.verdict) == (OVERALL, "biased")
     assert first.main.estimate.n == 356
-    text = answer_words.sentence(answers(planted))
+    text = answer_sentences.sentence(answers(planted))
     assert "stereotypical bias overall" in text.split(".")[0]
     assert "% of 356 pairs [" in text
 
@@ -125,21 +125,21 @@ def test_validated_measures_count_first_and_unfit_ones_never(planted):
     assert {r.result.measure for r in both.others} == {"sss"}
     unclear = by_type(Results([as_measure(cat, "pll")]))[0]
     assert (unclear.verdict, unclear.trust) == ("biased", "unclear")
-    assert "unvalidated" in answer_words.sentence([unclear])
+    assert "unvalidated" in answer_sentences.sentence([unclear])
     judged_ = with_verdicts([cps, as_measure(cat, "sss")])
     assert all(v.counts for v in judged_[0].verdicts.values())
     assert not any(v.counts for v in judged_[1].verdicts.values())
     unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))
     assert {a.verdict for a in unfit} == {"inconclusive"}
     assert "fail even the control" in unfit[0].why
-    assert "Inconclusive with these measures" in answer_words.sentence(unfit)
+    assert "Inconclusive with these measures" in answer_sentences.sentence(unfit)
 
 
 def test_a_preference_for_the_antistereotype_is_told_apart(tmp_path):
     results = simulated(bundled_pairs(), tmp_path, 5, {"gender": -1.5})
     first = by_type(results)[0]
     assert (first.bias_type, first.verdict) == ("gender", "reversed")
-    assert "against the stereotype" in answer_words.sentence([first])
+    assert "against the stereotype" in answer_sentences.sentence([first])
     assert all(e["influence"] < 0 for e in first.examples)
 
 
@@ -151,7 +151,7 @@ def test_what_is_smaller_than_what_matters_is_negligible(planted):
     ]
     every = answers(Results(wide))
     assert {a.verdict for a in every} == {"negligible"}
-    text = answer_words.sentence(every)
+    text = answer_sentences.sentence(every)
     assert text.startswith("No bias overall of more than 60 pp: ")
     assert "Negligible (less than 60 pp): " in text
 
@@ -217,7 +217,7 @@ def test_tests_in_opposite_directions_are_reported(tmp_path):
     assert gender.shows_bias
     assert len(gender.tested) == 2
     assert "opposite directions" in gender.contradiction
-    assert "opposite directions" in answer_words.sentence([gender])
+    assert "opposite directions" in answer_sentences.sentence([gender])
 
 
 def test_a_main_estimate_at_the_ideal_has_no_direction(planted):
@@ -235,7 +235,7 @@ def test_a_main_estimate_at_the_ideal_has_no_direction(planted):
     ]
     every = answers(Results(even))
     assert {a.agree for a in every} == {0}
-    assert all("the main one is neutral" in answer_words.agreement(a) for a in every)
+    assert all("the main one is neutral" in answer_sentences.agreement(a) for a in every)
 
 
 def test_the_level_of_a_test_is_that_of_its_first_step():
@@ -266,12 +266,12 @@ def test_odd_names_and_a_single_item(tmp_path):
     (tmp_path / "p.csv").write_text(pairs)
     results = unmask.run("bundled", ["cps"], str(tmp_path / "p.csv"))
     overall, answer = answers(results)
-    said = answer_words.sentence([overall, answer])
+    said = answer_sentences.sentence([overall, answer])
     assert answer.bias_type == "gender"
     assert said.startswith("Inconclusive overall: ")
-    assert "nan" not in said + answer_words.main_number(answer.main)
+    assert "nan" not in said + answer_sentences.main_number(answer.main)
     hundred = [replace(answer, bias_type=f"c{k}") for k in range(100)]
-    assert "and 91 more." in answer_words.sentence(hundred)
+    assert "and 91 more." in answer_sentences.sentence(hundred)
 
 
 def test_a_result_that_is_given_twice_counts_once(planted):
@@ -284,6 +284,6 @@ def test_a_result_that_is_given_twice_counts_once(planted):
 def test_a_category_that_is_a_whole_text_is_shortened_in_words(planted):
     long = "x" * 300
     first, *_ = by_type(planted)
-    text = answer_words.sentence([replace(first, bias_type=long)])
+    text = answer_sentences.sentence([replace(first, bias_type=long)])
     assert long not in text
     assert "xxx…" in text

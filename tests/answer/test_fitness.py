@@ -11,8 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
-from unmask.answer import fitness
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences, fitness
 from unmask.answer.answer import answers
 from unmask.data.packaged import bundled_pairs
 from unmask.models.names import BUNDLED_FOLDER
@@ -73,7 +72,7 @@ def test_a_dead_network_passes_nothing(damage, tmp_path):
         assert r.accuracy is None or r.compared != "preference" or r.accuracy.value < 5
     for answer in answers(results):
         assert answer.verdict == "inconclusive"
-    sentence = answer_words.sentence(answers(results))
+    sentence = answer_sentences.sentence(answers(results))
     assert sentence.startswith("Warning: the model is unfit for a verdict: ")
     unmask.save(results, tmp_path / "r")
     for limit in ("10", "45"):

@@ -11,7 +11,7 @@ import unmask
 from conftest import tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import precision
-from unmask.flow.reduce import Scored
+from unmask.flow.sentence_scores import Scored
 from unmask.models.transformers.weights import running
 from unmask.options import Options, Spec
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset

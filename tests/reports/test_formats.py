@@ -10,7 +10,7 @@ import pytest
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.data.packaged import bundled_pairs
 from unmask.reports import formats
 from unmask.reports.templating import markdown
@@ -62,7 +62,7 @@ def test_odds_stand_as_odds():
 def test_a_card_is_short_and_says_what_the_answer_says(tmp_path):
     results = simulated_run(tmp_path, {"gender": 1.5})
     text = formats.as_markdown(results)
-    (sentence,) = answer_words.sentences(results).values()
+    (sentence,) = answer_sentences.sentences(results).values()
     assert markdown(sentence) in text
     assert "| **gender** | **biased** |" in text
     assert len(text) < 2200

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import Answer
 from unmask.answer.scales import SCALES
 from unmask.cli.tables import as_lines, fits, fitted
@@ -81,7 +81,7 @@ def print_results(
     answer: Sequence[Answer] | None = None,
 ) -> None:
     """The answer by bias type first; then a table for each model and unit, and the notes."""
-    print_answer(console, answer_words.frame(results, answer))
+    print_answer(console, answer_sentences.frame(results, answer))
     frame = table(results, by_category, scale)
     frame["unit"] = frame.compared.map(lambda compared: SCALES[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
@@ -240,7 +240,7 @@ def _difference(row: Mapping[str, Any]) -> str:
     pro, anti = row.get("stereotype"), row.get("antistereotype")
     if not isinstance(pro, str) or not isinstance(anti, str):
         return str(row["item"])
-    return answer_words.differing(pro, anti)
+    return answer_sentences.differing(pro, anti)
 
 
 STATES = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}

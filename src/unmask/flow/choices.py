@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError
-from unmask.flow.reduce import joined_frames
+from unmask.flow.sentence_scores import joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import log_of_spellings
 from unmask.options import Resampling

@@ -18,7 +18,7 @@ from unmask.flow.item_comparisons import (
     sides,
     spread,
 )
-from unmask.flow.reduce import joined_frames
+from unmask.flow.sentence_scores import joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, codes

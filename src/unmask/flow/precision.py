@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unmask.flow.reduce import Scored
+from unmask.flow.sentence_scores import Scored
 from unmask.models.protocol import Model
 from unmask.options import Options
 from unmask.queries import sums

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow import estimates, precision, reduce
+from unmask.flow import estimates, precision, sentence_scores
 from unmask.flow.items import SentenceFacts, about_sentences
 from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.progress import Failed, Meter
-from unmask.flow.reduce import Scored
+from unmask.flow.sentence_scores import Scored
 from unmask.flow.slice_plans import Part, Planner
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
@@ -158,7 +158,7 @@ def _by_data(
     arranged_by = {i: order[id(g.data)] for g in groups for i in g.places}
 
     def put_back(scores: Scores) -> dict[int, Scored]:
-        return {i: reduce.put_back(v, *arranged_by[i]) for i, v in scores().items()}
+        return {i: sentence_scores.put_back(v, *arranged_by[i]) for i, v in scores().items()}
 
     for scores in _score_data(model, moved, options, errors_by_spec, GPU_PACE):
         yield partial(put_back, scores)
@@ -237,7 +237,7 @@ def _score_data(
 
 def _joined(parts: Sequence[Scored], engine: LogProbs) -> Scored:
     products = engine.products if isinstance(engine, PipelinedLogProbs) else ""
-    return replace(reduce.joined(parts), products=products)
+    return replace(sentence_scores.joined(parts), products=products)
 
 
 def _pipelined(engines: Mapping[str, LogProbs]) -> list[PipelinedLogProbs]:
@@ -277,7 +277,7 @@ def _reduced(
             if index in errors_by_spec:
                 continue
             try:
-                scored = reduce.reduced(model, measure, part, readings, options.keep)
+                scored = sentence_scores.reduced(model, measure, part, readings, options.keep)
                 parts[index].append(scored)
             except DataError as error:
                 errors_by_spec[index] = error

@@ -24,8 +24,8 @@ from unmask.flow.estimates import Estimates, accuracy_of, estimates_of, low_accu
 from unmask.flow.items import data_facts
 from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
-from unmask.flow.reduce import joined_frames
 from unmask.flow.run_model import fitting_specs
+from unmask.flow.sentence_scores import joined_frames
 from unmask.measures import Likelihood
 from unmask.models.names import from_plugin
 from unmask.models.protocol import Model

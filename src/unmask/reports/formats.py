@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import answers
 from unmask.answer.scales import SCALES
-from unmask.reports import sentences
+from unmask.reports import result_sentences
 from unmask.reports.columns import BIAS_TYPES, RUN, table
 from unmask.reports.files import quoted
 from unmask.reports.html.page import numbers
@@ -28,7 +28,7 @@ def as_markdown(results: Sequence[Result]) -> str:
     """A section for a model card: the answer in sentences, by bias type, and the overall scores."""
     all_answers = answers(results)
     models = list(dict.fromkeys(r.model for r in results))
-    frame, scores = answer_words.frame(results, all_answers), table(results)
+    frame, scores = answer_sentences.frame(results, all_answers), table(results)
     tables = []
     for model in models:
         rows = scores[scores.model == model]
@@ -39,7 +39,10 @@ def as_markdown(results: Sequence[Result]) -> str:
             parts = [numbers(frame[frame.model == model], BIAS_TYPES[:-1]), *parts]
         tables.append((model if len(models) > 1 else "", parts))
     return rendered(
-        "section.md.jinja", answers=frame.attrs["sentences"], tables=tables, may=sentences.IN_SHORT
+        "section.md.jinja",
+        answers=frame.attrs["sentences"],
+        tables=tables,
+        may=result_sentences.IN_SHORT,
     )
 
 

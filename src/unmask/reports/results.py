@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import Answer
 from unmask.answer.fitness import assessed
 from unmask.answer.scales import scale_of
@@ -91,7 +91,7 @@ def save(
 
 def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[str, Any]:
     """The answer by bias type, in sentences and as records."""
-    frame = answer_words.frame(results, answer)
+    frame = answer_sentences.frame(results, answer)
     return {"sentences": frame.attrs["sentences"], "bias_types": records(frame)}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.influence import by_influence as by_influence
 from unmask.answer.scales import SCALES
 from unmask.errors import UnmaskError
@@ -51,7 +51,7 @@ def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
     return Drawing(figures[what] if what is not None else next(iter(figures.values())))
 
 
-answer = answer_words.frame
+answer = answer_sentences.frame
 
 
 def table_html(results: Sequence[Result]) -> str:

@@ -14,7 +14,7 @@ import torch
 import unmask
 from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import plan, reduce, run_likelihood, slice_plans
+from unmask.flow import plan, run_likelihood, sentence_scores, slice_plans
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import fp32_split, paths
 from unmask.models.fast.pass_queue import PassQueue
@@ -64,8 +64,8 @@ def test_long_items_come_first_and_are_put_back():
     names = [(i.id, label) for i in moved.items for label in i.texts]
     at = {name: k for k, name in enumerate(names)}
     number = np.arange(count)
-    scored = reduce.Scored(number * 1.0, number * 1.0, number, number, {}, 0, 0)
-    back = reduce.put_back(scored, moved, numbers)
+    scored = sentence_scores.Scored(number * 1.0, number * 1.0, number, number, {}, 0, 0)
+    back = sentence_scores.put_back(scored, moved, numbers)
     assert back.tokens.tolist() == [at[i.id, label] for i in data.items for label in i.texts]
 
 

@@ -14,12 +14,12 @@ from unmask.answer import lab_status
 from unmask.answer.answer import Answer, answers
 from unmask.answer.scales import SCALES
 from unmask.errors import UnmaskError
-from unmask.reports import sentences
+from unmask.reports import result_sentences
 from unmask.reports.columns import RUN, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put
-from unmask.reports.html import answer_part
-from unmask.reports.html.answer_part import AnswerSection
+from unmask.reports.html import answer_section
+from unmask.reports.html.answer_section import AnswerSection
 from unmask.reports.html.explorer import explored
 from unmask.reports.results import about_run, gather
 from unmask.reports.templating import rendered
@@ -58,7 +58,7 @@ class Page:
     tables: Sequence[PageTable] = ()
     figures: Sequence[Mapping[str, Any]] = ()
     explorer: str = ""
-    may: Sequence[str] = sentences.MAY
+    may: Sequence[str] = result_sentences.MAY
     measures: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     origins: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     parts: Sequence[tuple[str, str]] = field(init=False)
@@ -141,22 +141,25 @@ def page(
     """
     all_answers = answers(results) if answer is None else answer
     certain = [a for a in all_answers if a.shows_bias]
-    opened = answer_part.openings(all_answers)
+    opened = answer_section.openings(all_answers)
     single = len(opened) == 1
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[SCALES[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
     return Page(
-        title=title or sentences.titles(results),
+        title=title or result_sentences.titles(results),
         subtitle=_about(results),
         openings=opened,
         differences=differences,
         rest=[
-            numbers(o.rest, answer_part.REST, "Negligible or inconclusive") if len(o.rest) else None
+            numbers(o.rest, answer_section.REST, "Negligible or inconclusive")
+            if len(o.rest)
+            else None
             for o in opened
         ],
         bias_types=[
-            figure_data(f) for f in (*extra, *(() if single else answer_part.figures(all_answers)))
+            figure_data(f)
+            for f in (*extra, *(() if single else answer_section.figures(all_answers)))
         ],
         evidence=_evidence(certain or all_answers),
         further=_evidence([a for a in all_answers if a not in certain]) if certain else (),
@@ -197,19 +200,19 @@ def _places(findings: Sequence[Answer]) -> list[tuple[str, str]]:
 
 def _evidence(selection: Sequence[Answer]) -> list[PageTable]:
     """The evidence of each model."""
-    frame = answer_part.evidence(selection)
+    frame = answer_section.evidence(selection)
     if frame.empty:
         return []
     several = frame.model.nunique() > 1
     return [
-        numbers(part, answer_part.EVIDENCE, f"{model}: evidence" if several else "Evidence")
+        numbers(part, answer_section.EVIDENCE, f"{model}: evidence" if several else "Evidence")
         for model, part in frame.groupby("model", sort=False)
     ]
 
 
 def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:
     """The card of a measure, with its lab status for these models."""
-    facts = sentences.card(name)
+    facts = result_sentences.card(name)
     lab = dict.fromkeys(str(lab_status.of_result(r)) for r in results if r.measure == name)
     return [*facts, ("In the lab", "; ".join(lab))] if facts else []
 
@@ -247,8 +250,8 @@ def _card(result: Result, title: str) -> dict[str, Any]:
         "title": title,
         "value": unit.text(estimate.value),
         "interval": span,
-        "verdict": sentences.heading(result),
-        "sentences": sentences.sentences(result),
+        "verdict": result_sentences.heading(result),
+        "sentences": result_sentences.sentences(result),
         "notes": result.notes,
     }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import answers
 from unmask.answer.evidence import left_out
 from unmask.data.bias_types import BIAS_TYPES
@@ -78,7 +78,7 @@ def gate(
         former_run = None if former is None else AnsweredRun.baseline(former, model)
         decided += outcomes(file.rules, model, run, former_run, resampling)
     sentences = {
-        m: answer_words.sentence(subset)
+        m: answer_sentences.sentence(subset)
         for m in measured.models
         if (subset := [a for a in all_answers if a.model == m])
     }

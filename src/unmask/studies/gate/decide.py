@@ -12,8 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unmask.answer import lab_status
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences, lab_status
 from unmask.answer.answer import OVERALL, Answer, answers
 from unmask.answer.evidence import Evidence, bias_type_of_test
 from unmask.answer.fitness import unproven
@@ -314,7 +313,7 @@ def _nothing_found(
         words = {answer.verdict} if overall else {_word(r) for r in evidence}
         if {*FOUND} & words and significant:
             main = next((r for r in evidence if _word(r) in FOUND), answer.main)
-            failing.append(f"{answer.bias_type}: {answer_words.main_number(main)}, {main.name}")
+            failing.append(f"{answer.bias_type}: {answer_sentences.main_number(main)}, {main.name}")
         elif words == {"negligible"}:
             verdicts = evidence[0].result.verdicts
             least = verdicts.get(evidence[0].category, verdicts[""]).matters
@@ -359,7 +358,7 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_TestedEvi
         compliance = evidence.estimate.within(limit)
         tests.append(
             _TestedEvidence(
-                bias_type, evidence, p or 0.0, compliance, answer_words.main_number(evidence)
+                bias_type, evidence, p or 0.0, compliance, answer_sentences.main_number(evidence)
             )
         )
     return tests

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from unmask.answer import words as answer_words
+from unmask.answer import answer_sentences
 from unmask.answer.answer import OVERALL, Answer
 from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED
@@ -97,11 +97,11 @@ def _opening(answers: Sequence[Answer], single: bool) -> AnswerSection:
     first = overall or next((a for a in types if a.shows_bias), None)
     return AnswerSection(
         answers[0].model,
-        answer_words.sentence(answers),
-        answer_words.headline(answers),
+        answer_sentences.sentence(answers),
+        answer_sentences.headline(answers),
         STATES[first.verdict][0] if first else "open",
-        answer_words.counts(types),
-        answer_words.beside(answers),
+        answer_sentences.counts(types),
+        answer_sentences.beside(answers),
         charts(types) if single else (),
         [_tile(a) for a in types if a.shows_bias],
         pd.DataFrame([_rest_row(a) for a in types if not a.shows_bias] if single else []),
@@ -111,7 +111,7 @@ def _opening(answers: Sequence[Answer], single: bool) -> AnswerSection:
 
 def _tile(answer: Answer) -> Tile:
     state, shape = STATES[answer.verdict]
-    below = [answer_words.agreement(answer)] if answer.evidence else []
+    below = [answer_sentences.agreement(answer)] if answer.evidence else []
     preference = answer.word_preference
     if preference is not None and preference.value >= NOTABLE_GAP:
         below.append(
@@ -124,9 +124,9 @@ def _tile(answer: Answer) -> Tile:
         state,
         shape,
         f"{answer.verdict}, {answer.strength}",
-        answer_words.main_number(answer.main),
+        answer_sentences.main_number(answer.main),
         [text[:1].upper() + text[1:] + "." for text in below],
-        [marked(text, answer.main.bias < 0) for text in answer_words.clearest(answer)],
+        [marked(text, answer.main.bias < 0) for text in answer_sentences.clearest(answer)],
     )
 
 
@@ -152,7 +152,7 @@ def _rest_row(answer: Answer) -> dict[str, Any]:
     return {
         "bias_type": answer.bias_type[:1].upper() + answer.bias_type[1:],
         "verdict": f"{SIGNS.get(answer.verdict, '')} {answer.verdict}",
-        "measured": answer_words.main_number(answer.main),
+        "measured": answer_sentences.main_number(answer.main),
         "needed": "; ".join(reasons),
     }
 
@@ -261,7 +261,7 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
         "model": answer.model,
         "bias_type": answer.bias_type,
         "what": f"{reads} ({evidence.result.measure}), {evidence.result.data}",
-        "measured": answer_words.main_number(evidence),
+        "measured": answer_sentences.main_number(evidence),
         "lab": evidence.status.short,
         "counts": COUNTS[evidence.trust] if counts else "no",
         "same": "yes" if same_direction else "no",

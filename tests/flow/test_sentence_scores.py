@@ -1,4 +1,4 @@
-"""Tests of flow/reduce."""
+"""Tests of flow/sentence_scores."""
 
 from dataclasses import replace
 
