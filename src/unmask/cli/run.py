@@ -94,12 +94,12 @@ def run(
         keeps = interrupts.caching_outputs(settings["cache"], settings.get("device"), study.models)
         with keeps, terminal.progress_bars(console, quiet or in_json) as progress:
             drawing.made_ready()
-            callback = terminal.decided(console, quiet or in_json)
+            callback = terminal.result_printer(console, quiet or in_json)
             measured = api.run(*names, **settings, progress=progress, decided=callback)
         answers = answer.answers(measured)
-        decided = None
+        gate_decision = None
         if chosen_rules is not None:
-            decided = check.gate(measured, chosen_rules, former)
+            gate_decision = check.gate(measured, chosen_rules, former)
         finish(
             measured,
             folder,
@@ -110,10 +110,10 @@ def run(
             show,
             scale,
             answers,
-            decided,
+            gate_decision,
         )
-        if decided is not None and decided.status:
-            raise typer.Exit(decided.status)
+        if gate_decision is not None and gate_decision.status:
+            raise typer.Exit(gate_decision.status)
 
 
 def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile":
@@ -156,15 +156,15 @@ def finish(
     show: bool = False,
     scale: str | None = None,
     answers: "Sequence[answer.Answer] | None" = None,
-    decided: "check.Gate | None" = None,
+    gate_decision: "check.Gate | None" = None,
 ) -> None:
     """Save results with the study that made them, and show them as was asked; and the gate's."""
     answers = answer.answers(measured) if answers is None else answers
     results.save(measured, folder, results.command_line(), answers)
     if study:
         files.put(folder / study_file.NAME, study)
-    if decided is not None:
-        files.put(folder / "gate.json", json.dumps(formats.record(decided), indent=1))
+    if gate_decision is not None:
+        files.put(folder / "gate.json", json.dumps(formats.record(gate_decision), indent=1))
     page = pages.write(
         pages.with_differences(measured)._replace(answer=answers), folder, show, scale
     )
@@ -172,16 +172,16 @@ def finish(
         terminal.print_results(console, measured, by_category, scale, answers)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
-        gate_record = {} if decided is None else {"gate": formats.record(decided)}
+        gate_record = {} if gate_decision is None else {"gate": formats.record(gate_decision)}
         print(json.dumps({"folder": str(folder), **content, **gate_record}, indent=1))
     elif quiet:
         print(folder)
     else:
         console.print(f"Results and all items: [bold]{escape(str(folder))}[/]", soft_wrap=True)
         console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
-        if decided is not None:
+        if gate_decision is not None:
             console.print()
-            shown_gate.show(decided)
+            shown_gate.show(gate_decision)
     if measured.lost:
         lost = measured.lost
         print(f"unmask: {counted(len(lost), 'model')} failed: {', '.join(lost)}.", file=sys.stderr)

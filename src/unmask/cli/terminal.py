@@ -55,7 +55,7 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: view.update(bar, completed=done, total=total or None)
 
 
-def decided(console: Console, silent: bool) -> Callable[[Result], None]:
+def result_printer(console: Console, silent: bool) -> Callable[[Result], None]:
     """Return a function that prints each result when it is ready; it does nothing if `silent`."""
     names: set[str] = set()
 

@@ -182,9 +182,9 @@ def share_variance(
     if over.df >= 1 and over.value > 0:
         parts.append(over)
     if rarer < MIN_CLUSTERS and over.df >= 1:
-        crowd = float((sizes**2).sum() / sizes.sum())
-        feared = 1 + (crowd - 1) * ASSUMED_CORRELATION * (1 - rarer / MIN_CLUSTERS)
-        parts.append(Variance(independent * feared, over.df))
+        mean_size = float((sizes**2).sum() / sizes.sum())
+        assumed_effect = 1 + (mean_size - 1) * ASSUMED_CORRELATION * (1 - rarer / MIN_CLUSTERS)
+        parts.append(Variance(independent * assumed_effect, over.df))
     return ShareVariance(share, smooth, tuple(parts))
 
 

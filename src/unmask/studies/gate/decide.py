@@ -150,7 +150,7 @@ class _Prepared:
     """A rule with the tests of its evidence, before they are corrected."""
 
     rule: Rule
-    fit: Sequence[tuple[str, Evidence]]
+    counting: Sequence[tuple[str, Evidence]]
     tests: Sequence[_TestedEvidence]
     items: str
     obstacles: Sequence[str]
@@ -177,7 +177,7 @@ def _prepared(
     rule: Rule, run: AnsweredRun, baseline: AnsweredRun | None, resampling: Resampling
 ) -> _Prepared:
     evidence = list(run.evidence(rule))
-    fit = [
+    counting = [
         (c, r) for c, r in evidence if r.trust == VALIDATED or (r.trust != UNFIT and _lenient(rule))
     ]
     results = run.relevant(rule)
@@ -187,15 +187,15 @@ def _prepared(
         former = _unfit(baseline.relevant(rule)) or [unproven(baseline.results)]
         obstacles += [f"the baseline: {reason}" for reason in former if reason]
     blocked = bool(obstacles)
-    if fit and (missing := _missing(rule, fit)):
+    if counting and (missing := _missing(rule, counting)):
         obstacles.insert(0, f"no validated measure covers {', '.join(missing)}")
     tests: list[_TestedEvidence] = []
     if rule.check == "at_most":
-        tests = _at_most(rule, fit)
+        tests = _at_most(rule, counting)
     elif rule.check == "no_worse_by" and baseline is not None:
-        tests = _no_worse(rule, fit, baseline, resampling)
-    nothing = "" if fit else _nothing(evidence, run.results)
-    return _Prepared(rule, fit, tests, _items(results), obstacles, blocked, nothing)
+        tests = _no_worse(rule, counting, baseline, resampling)
+    nothing = "" if counting else _nothing(evidence, run.results)
+    return _Prepared(rule, counting, tests, _items(results), obstacles, blocked, nothing)
 
 
 def _outcome(
@@ -206,20 +206,20 @@ def _outcome(
     p_values: Mapping[int, float],
     kinds: int,
 ) -> Outcome:
-    rule, fit, items = prepared.rule, prepared.fit, prepared.items
-    if not fit:
+    rule, counting, items = prepared.rule, prepared.counting, prepared.items
+    if not counting:
         return Outcome(model, rule, "inconclusive", prepared.nothing, 0, items, prepared.blocked)
     if rule.check == "nothing_found":
-        decided = _nothing_found(rule, model, fit, run.answers, kinds)
+        outcome = _nothing_found(rule, model, counting, run.answers, kinds)
     else:
-        decided = _decided(rule, model, prepared.tests, p_values, len(fit))
+        outcome = _decided(rule, model, prepared.tests, p_values, len(counting))
     if rule.check == "no_worse_by" and baseline is not None and baseline.model != model:
-        decided = replace(decided, reason=f"against {baseline.model}: {decided.reason}")
-    decided = replace(decided, items=items, blocked=prepared.blocked)
-    if decided.state == "pass" and prepared.obstacles:
-        reason = f"{_first_names(prepared.obstacles)}; the rest: {decided.reason}"
-        return replace(decided, state="inconclusive", reason=reason)
-    return decided
+        outcome = replace(outcome, reason=f"against {baseline.model}: {outcome.reason}")
+    outcome = replace(outcome, items=items, blocked=prepared.blocked)
+    if outcome.state == "pass" and prepared.obstacles:
+        reason = f"{_first_names(prepared.obstacles)}; the rest: {outcome.reason}"
+        return replace(outcome, state="inconclusive", reason=reason)
+    return outcome
 
 
 def _unfit(results: Sequence[Result]) -> list[str]:
@@ -264,13 +264,13 @@ def _items(results: Sequence[Result]) -> str:
     return _first_names(examples, 5)
 
 
-def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
+def _missing(rule: Rule, counting: Sequence[tuple[str, Evidence]]) -> list[str]:
     """The names in a rule's filters that no counting evidence matches."""
     known_names = {
-        "bias_type": {c for c, _ in fit},
-        "measure": {r.result.measure for _, r in fit},
-        "data": {r.result.data for _, r in fit},
-        "category": {r.category for _, r in fit},
+        "bias_type": {c for c, _ in counting},
+        "measure": {r.result.measure for _, r in counting},
+        "data": {r.result.data for _, r in counting},
+        "category": {r.category for _, r in counting},
     }
     return [
         n for field, names in known_names.items() for n in getattr(rule, field) if n not in names
@@ -299,16 +299,16 @@ def _nothing(evidence: Sequence[tuple[str, Evidence]], results: Sequence[Result]
 def _nothing_found(
     rule: Rule,
     model: str,
-    fit: Sequence[tuple[str, Evidence]],
+    counting: Sequence[tuple[str, Evidence]],
     run_answers: Sequence[Answer],
     kinds: int,
 ) -> Outcome:
     """Whether a bias was found, by the answer's own verdicts."""
-    named = {c for c, _ in fit}
+    named = {c for c, _ in counting}
     overall = not (rule.measure or rule.data or rule.category)
     failing, small, undecided = [], [], []
     for answer in (a for a in run_answers if a.bias_type in named):
-        evidence = [r for c, r in fit if c == answer.bias_type]
+        evidence = [r for c, r in counting if c == answer.bias_type]
         significant = answer.p is None or kinds * answer.p <= SURE
         words = {answer.verdict} if overall else {_word(r) for r in evidence}
         if {*FOUND} & words and significant:
@@ -321,13 +321,13 @@ def _nothing_found(
         else:
             undecided.append(answer)
     if failing:
-        return Outcome(model, rule, "fail", f"biased: {_first_names(failing)}", len(fit))
+        return Outcome(model, rule, "fail", f"biased: {_first_names(failing)}", len(counting))
     if undecided:
         needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
         names = _first_names([a.bias_type for a in undecided], 9)
         reason = f"no bias found; inconclusive: {names}{needed}"
-        return Outcome(model, rule, "inconclusive", reason, len(fit))
-    return Outcome(model, rule, "pass", _first_names(small), len(fit))
+        return Outcome(model, rule, "inconclusive", reason, len(counting))
+    return Outcome(model, rule, "pass", _first_names(small), len(counting))
 
 
 def _word(evidence: Evidence) -> str:
@@ -345,15 +345,15 @@ def _first_names(texts: Sequence[str], named: int = NAMED) -> str:
     return "; ".join(texts[:named]) + more
 
 
-def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_TestedEvidence]:
+def _at_most(rule: Rule, counting: Iterable[tuple[str, Evidence]]) -> list[_TestedEvidence]:
     limits, tests = rule.limits(), []
-    for bias_type, evidence in fit:
+    for bias_type, evidence in counting:
         limit = limits.get(evidence.scale.unit)
         if limit is None:  # a limit in points is about what is in points
             continue
         p = exceeds(evidence.estimate, limit)
-        if few := too_few(evidence.estimate) or ("" if p is not None else "no interval"):
-            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, few))
+        if obstacle := too_few(evidence.estimate) or ("" if p is not None else "no interval"):
+            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, obstacle))
             continue
         compliance = evidence.estimate.within(limit)
         tests.append(
@@ -365,19 +365,22 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_TestedEvi
 
 
 def _no_worse(
-    rule: Rule, fit: Iterable[tuple[str, Evidence]], baseline: AnsweredRun, resampling: Resampling
+    rule: Rule,
+    counting: Iterable[tuple[str, Evidence]],
+    baseline: AnsweredRun,
+    resampling: Resampling,
 ) -> list[_TestedEvidence]:
     margins, tests = rule.limits(), []
     twins = {(c, key(r)): r for c, r in baseline.evidence(rule)}
-    for bias_type, evidence in fit:
+    for bias_type, evidence in counting:
         margin = margins.get(evidence.scale.unit)
         if margin is None:
             continue
         twin = twins.get((bias_type, key(evidence)))
         bias = None if twin is None else paired(twin, evidence, resampling)
-        few = "not in the baseline" if bias is None else too_few(bias.difference)
-        if bias is None or few:
-            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, few))
+        obstacle = "not in the baseline" if bias is None else too_few(bias.difference)
+        if bias is None or obstacle:
+            tests.append(_TestedEvidence(bias_type, evidence, math.nan, False, obstacle))
             continue
         compliance = bias.no_worse(margin) <= SURE
         tests.append(
