@@ -18,6 +18,7 @@ def coverage():
     sys.path.insert(0, str(FILE.parent))
     spec = importlib.util.spec_from_file_location("coverage_study", FILE)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # for the processes of the study
     spec.loader.exec_module(module)
     return module
 

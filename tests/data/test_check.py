@@ -106,7 +106,7 @@ def test_four_words_only(tmp_path):
 
 def test_one_direction_only(tmp_path):
     found = findings(tmp_path, sound(frames=FRAMES[::2]))
-    assert "has one direction" in told(found, "directions", "problem")
+    assert "used in one direction only" in told(found, "directions", "problem")
 
 
 def test_duplicates(tmp_path):

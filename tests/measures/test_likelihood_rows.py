@@ -239,7 +239,7 @@ def test_a_tie_is_a_half_in_plain_measures():
         for m in ("aul", replace(LIKELIHOOD["aul"], name="mine", ties="strict"))
     )
     assert plain_.overall.value - strict.overall.value == 25
-    assert "ties, which count a half" in " ".join(plain_.notes)
+    assert "tie, which counts a half" in " ".join(plain_.notes)
 
 
 def test_causal_routes_of_the_releases():

@@ -215,5 +215,5 @@ def test_other_numbers_of_sets_run_and_compare(tmp_path):
         unmask.evaluate(str(tmp_path / "vectors.txt"), "gweat", many).items.label.tolist()[0]
         == "X1"
     )
-    with pytest.raises(unmask.UnmaskError, match="needs word tests"):
+    with pytest.raises(unmask.UnmaskError, match="give word tests"):
         unmask.evaluate(str(tmp_path / "vectors.txt"), "weat", many)

@@ -51,6 +51,6 @@ def test_the_oldest_files_leave_first(tmp_path, monkeypatch):
     sealed_files.trimmed("plans", 250)
     assert sorted(p.name for p in (tmp_path / "plans").iterdir()) == ["a", "b"]
     out = " ".join(invoke("cache", "info")[1].split())
-    assert "plans: 2 plans: what is asked of a tokenizer's models about some data, 0.0 MB" in out
+    assert "plans: 2 query plans, 0.0 MB" in out
     assert invoke("cache", "clear")[0] == 0
     assert sealed_files.usage("plans") == (0, 0)

@@ -375,7 +375,7 @@ def test_a_server_cannot_make_us_wait_for_a_day(monkeypatch):
 
     monkeypatch.setattr(Handler, "reply", reply)
     began = time.monotonic()
-    with serving(faults=[429] * 3) as (_, name), pytest.raises(ModelError, match="wait 99999 s"):
+    with serving(faults=[429] * 3) as (_, name), pytest.raises(ModelError, match="wait of 99999 s"):
         load_served(name)
     assert time.monotonic() - began < 5
 
