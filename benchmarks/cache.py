@@ -1,9 +1,9 @@
-"""What the answer cache costs: the share of a default run's model time that goes into it.
+"""What the output cache costs: the share of a default run's model time that goes into it.
 
     python benchmarks/cache.py
 
-The bundled model on the bundled sentences with all masked measures, answers kept in an empty
-cache: seconds spent looking up, noting and writing, against the whole.
+The bundled model on the bundled sentences with all masked measures, outputs cached in an empty
+file: seconds spent looking up, noting and writing, against the whole.
 """
 
 import tempfile
@@ -12,12 +12,13 @@ from pathlib import Path
 
 from recorded import record
 from sizes import SMALL
-from unmask.api import evaluate_specs
 from unmask.data.catalogue import limited
 from unmask.data.packaged import bundled_pairs
-from unmask.models.output_cache import Answers, Store, opened
+from unmask.flow.evaluate import evaluate
+from unmask.models.output_cache import CachedOutputs
 from unmask.models.transformers.model import load
 from unmask.options import Options, Spec
+from unmask.support.store import Store, opened
 
 MEASURES = ("pll", "cps", "sss", "aul", "aula")
 
@@ -35,7 +36,8 @@ def main():
 
         return call
 
-    Answers.recall, Answers.note = timed(Answers.recall), timed(Answers.note)
+    recall, note = CachedOutputs.recall, CachedOutputs.note
+    CachedOutputs.recall, CachedOutputs.note = timed(recall), timed(note)
     Store.close = timed(Store.close)  # flushes on the way are within note
     model = load("bundled")
     data = limited(bundled_pairs(), 6 if SMALL else 10**6)
@@ -44,7 +46,7 @@ def main():
         for name in ("empty", "full"):
             spent, start = 0.0, time.perf_counter()
             with opened(Path(folder) / "answers.sqlite") as store:
-                found = evaluate_specs(specs, Options(store=store))
+                found = evaluate(specs, Options(store=store))
             whole = time.perf_counter() - start
             size = sum(f.stat().st_size for f in Path(folder).iterdir()) / 2**20
             facts = {"cache": name, "whole, s": round(whole, 1), "in the cache, s": round(spent, 2)}

@@ -30,7 +30,7 @@ from unmask.flow import evaluate as flow
 from unmask.flow.slice_plans import Planner
 from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
-from unmask.support import sealed_files
+from unmask.support import store
 
 SHAPES = {
     "tiny": (1, 16, 1, 32),
@@ -72,8 +72,7 @@ def parts(model, options, cold=False):
     """The time of planning, asking and scoring, and of the whole; `cold`: nothing is kept."""
     times = {}
     if cold:
-        for sort in sealed_files.KEPT:
-            sealed_files.removed(sort)
+        store.clear()
 
     def wrapped(name, function):
         def call(*args, **more):

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import sys
 import tempfile
 from collections import Counter
@@ -72,6 +73,16 @@ def shared_file(name: str) -> Path:
 def hears_interruptions() -> None:
     """In a child: SIGINT as it is at a terminal, where tests run in the background without it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def damaged_values(path):
+    """Flip one bit of every cached value, as a worn disk does."""
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        for *key, value in file.execute("SELECT namespace, key, value FROM cached").fetchall():
+            content = bytearray(value)
+            content[len(content) // 2] ^= 1
+            update = "UPDATE cached SET value = ? WHERE namespace = ? AND key = ?"
+            file.execute(update, (bytes(content), *key))
 
 
 def invoke(*arguments):

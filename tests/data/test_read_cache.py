@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import damaged_values
 from unmask.data import catalogue, read_cache
 from unmask.data.packaged import bundled_pairs
-from unmask.support import sealed_files
+from unmask.support import store as stored
 from unmask.types import Contrast, Dataset, Text
 
 DATA = os.environ.get("UNMASK_DATA", "")
@@ -47,7 +48,7 @@ def test_another_file_name_or_code_is_another_data_set(source, monkeypatch):
     read_cache.cached("others", [source], make)
     source.write_text("same")
     read_cache.cached("pairs", [source], make)
-    monkeypatch.setattr(sealed_files, "code_digest", lambda: "another")
+    monkeypatch.setattr(stored, "code_digest", lambda: b"another")
     read_cache.cached("pairs", [source], make)
     assert make.times == 4
 
@@ -55,10 +56,7 @@ def test_another_file_name_or_code_is_another_data_set(source, monkeypatch):
 def test_a_damaged_file_is_read_anew(source):
     make = Reader(bundled_pairs())
     read_cache.cached("pairs", [source], make)
-    (path,) = (source.parent / "cache" / sealed_files.DATA).iterdir()
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    damaged_values(source.parent / "cache" / stored.FILE_NAME)
     read_cache.cached("pairs", [source], make)
     read_cache.cached("pairs", [source], make)
     assert make.times == 2
@@ -79,4 +77,5 @@ def test_published_sets_are_the_same_again(name, tmp_path, monkeypatch):
     first, again = (catalogue.resolve(name)[0] for _ in range(2))
     assert first == again
     assert repr(first) == repr(again)
-    assert sealed_files.usage(sealed_files.DATA)[0] == 1
+    with stored.opened() as cache:
+        assert cache.usage(stored.DATA)[0] == 1

@@ -10,13 +10,13 @@ from conftest import tiny
 from made_groups import PERSONS, groups, pairs
 from unmask.data.readers.groups import disco
 from unmask.data.readers.lists import read_lists
-from unmask.models.output_cache import Store
 from unmask.options import Options
 from unmask.reports import formats
 from unmask.reports.html.page import report
 from unmask.reports.results import load, save
 from unmask.studies.reliability import reliability
 from unmask.studies.sample_size import needs
+from unmask.support.store import Store
 from unmask.types import Dataset, Stimuli
 
 WORDS = Stimuli(

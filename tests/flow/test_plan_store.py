@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import unmask
-from conftest import tiny
+from conftest import damaged_values, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan_store, slice_plans
 from unmask.measures import MEASURES
-from unmask.support import sealed_files
+from unmask.support import store as stored
 from unmask.types import Dataset
 
 FEW = Dataset("some", "triplets", bundled_pairs().items[::4])
@@ -70,7 +70,8 @@ def test_slices_of_a_gpu_are_kept_too(made, monkeypatch):
     model = replace(tiny("bert"), cacheable=False)
     sets = [FEW, replace(FEW, name="others", items=FEW.items[::-2])]
     first = [x for d in sets for x in measured(model, MASKED, d)]
-    assert sealed_files.usage(sealed_files.PLANS)[0] > 4
+    with stored.opened() as cache:
+        assert cache.usage(stored.PLANS)[0] > 4
     made.clear()
     same([x for d in sets for x in measured(model, MASKED, d)], first)
     assert not made
@@ -117,7 +118,7 @@ def test_what_a_plan_hangs_on_is_in_its_key(change, made):
 def test_other_code_makes_its_own_plans(made, monkeypatch):
     model = replace(tiny("bert"), cacheable=False)
     measured(model, ["aul"])
-    monkeypatch.setattr(sealed_files, "code_digest", lambda: "another version")
+    monkeypatch.setattr(stored, "code_digest", lambda: b"another version")
     measured(model, ["aul"])
     assert made == ["aul", "aul"]
 
@@ -125,10 +126,7 @@ def test_other_code_makes_its_own_plans(made, monkeypatch):
 def test_a_flipped_bit_is_noticed(made, tmp_path):
     model = replace(tiny("bert"), cacheable=False)
     first = measured(model, ["aul"])
-    (path,) = (tmp_path / sealed_files.PLANS).iterdir()
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 16
-    path.write_bytes(content)
+    damaged_values(tmp_path / stored.FILE_NAME)
     same(measured(model, ["aul"]), first)
     assert made == ["aul", "aul"]
 
@@ -147,7 +145,7 @@ def test_without_the_cache_nothing_is_kept(made):
     for _ in range(2):
         unmask.run([model], ["aul"], [FEW], cache=False)
     assert made == ["aul", "aul"]
-    assert sealed_files.usage(sealed_files.PLANS) == (0, 0)
+    assert stored.is_empty(stored.PLANS)
 
 
 def test_the_digest_of_the_same_content_is_the_same():

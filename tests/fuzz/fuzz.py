@@ -36,8 +36,9 @@ from unmask.data import catalogue, wordsets
 from unmask.data.readers import field, groups, occupations, pairs, questions, seat, stereoset
 from unmask.errors import UnmaskError
 from unmask.flow import external_scores
-from unmask.models.output_cache import VectorOutputs, opened
+from unmask.models.output_cache import VectorOutputs
 from unmask.models.static_vectors import load_static
+from unmask.support.store import opened
 from unmask.text import contexts
 
 SENTENCES = [

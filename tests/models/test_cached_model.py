@@ -8,14 +8,14 @@ import sys
 import pytest
 
 import unmask
-from conftest import tiny
+from conftest import damaged_values, tiny
 from unmask.flow.loading import kind, loaded
 from unmask.models import cached_model as remembering
 from unmask.models.cached_model import CachedModel, cached_model, facts_of
 from unmask.models.output_cache import salt
 from unmask.models.transformers.model import TransformerModel
 from unmask.options import Options
-from unmask.support import sealed_files
+from unmask.support import store as stored
 
 KEPT = Options(cache=True)
 
@@ -98,11 +98,6 @@ def test_only_the_usual_way_is_remembered(folder, options):
     assert cached_model(str(folder), Options(**{"cache": True, **options})) is None
 
 
-def facts_file(folder):
-    (path,) = (folder.parent / "cache" / sealed_files.MODELS).iterdir()
-    return path
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
 def test_a_changed_file_is_another_model(folder, name):
     """One bit, with the size and the time as they were: in a process of its own."""
@@ -118,10 +113,7 @@ def test_a_changed_file_is_another_model(folder, name):
 
 def test_damaged_facts_are_not_used(folder):
     loaded(str(folder), KEPT)
-    path = facts_file(folder)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 4
-    path.write_bytes(content)
+    damaged_values(folder.parent / "cache" / stored.FILE_NAME)
     assert facts_of(str(folder)) is None
     assert kind(str(folder)) == "masked"
     assert not isinstance(loaded(str(folder), KEPT), CachedModel)
@@ -132,8 +124,8 @@ def test_other_code_or_another_machine_remembers_nothing(folder, monkeypatch):
     loaded(str(folder), KEPT)
     for name in ("code_digest", "node"):
         with monkeypatch.context() as patch:
-            owner = sealed_files if name == "code_digest" else remembering.platform
-            patch.setattr(owner, name, lambda: "another")
+            owner = stored if name == "code_digest" else remembering.platform
+            patch.setattr(owner, name, lambda: b"another")
             remembering._digest_of.cache_clear()
             assert facts_of(str(folder)) is None
     remembering._digest_of.cache_clear()

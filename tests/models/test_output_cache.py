@@ -1,16 +1,14 @@
 """Tests of models/output_cache."""
 
-import warnings
-
 import numpy as np
 import pytest
 
-from conftest import invoke, tiny
+from conftest import tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan
 from unmask.measures import LIKELIHOOD
 from unmask.models.batches import Budget
-from unmask.models.output_cache import Store, opened
+from unmask.support.store import opened
 from unmask.types import Dataset
 
 SOME = Dataset("some", "triplets", bundled_pairs().items[::13])
@@ -89,73 +87,3 @@ def test_vectors_are_kept(tmp_path):
         assert len(runs) > before
     handle.remove()
     assert one[0].overall == two[0].overall
-
-
-def test_the_store_forgets_what_was_used_least(tmp_path, monkeypatch):
-    monkeypatch.setattr("unmask.models.output_cache.DAY", -1)
-    monkeypatch.setattr("unmask.models.output_cache.time.time", lambda: clock[0])
-    monkeypatch.setenv("UNMASK_CACHE_SIZE", "200000")
-    clock = [1000]
-    store = Store(tmp_path / "a")
-    for number in range(40):
-        clock[0] += 1
-        store.put([(bytes([number]) * 16, bytes(10_000))])
-        store.flush()
-    clock[0] += 1
-    assert store.get([bytes([0]) * 16])  # the oldest, but just used
-    store.close()
-    left = Store(tmp_path / "a")
-    assert left.size() <= 200_000
-    assert 0 < left.count() < 40
-    assert left.get([bytes([0]) * 16])
-    assert not left.get([bytes([1]) * 16])
-    left.close()
-
-
-def test_two_processes_may_share_the_store(tmp_path):
-    one, two = Store(tmp_path / "a"), Store(tmp_path / "a")
-    one.put([(b"1" * 16, b"x")])
-    one.flush()
-    assert two.get([b"1" * 16]) == {b"1" * 16: b"x"}
-    two.put([(b"2" * 16, b"y")])
-    two.flush()
-    assert one.get([b"2" * 16])
-    one.close()
-    two.close()
-
-
-def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
-    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
-    command = ("run", "-x", "w-seat", "-d", "weat-6", "-o", tmp_path / "r", "--force")
-    status, _, err = invoke(*command)
-    assert status == 0, err
-    status, out, _ = invoke("cache", "info")
-    assert status == 0
-    assert " 0 rows" not in " ".join(out.split())
-    assert invoke("cache", "clear")[0] == 0
-    assert " 0 rows" in " ".join(invoke("cache", "info")[1].split())
-    assert invoke(*command, "--no-cache")[0] == 0
-    assert not (tmp_path / "answers-1.sqlite").exists()
-    monkeypatch.setenv("UNMASK_CACHE_SIZE", "much")
-    status, _, err = invoke(*command)
-    assert status == 2
-    assert "UNMASK_CACHE_SIZE" in err
-    (tmp_path / "answers-1.sqlite").write_bytes(b"no database" * 500)
-    monkeypatch.delenv("UNMASK_CACHE_SIZE")
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        status, _, err = invoke(*command)
-    assert status == 0
-    assert "was renamed to" in " ".join(err.split())
-
-
-def test_a_file_that_breaks_on_the_way_costs_the_kept_answers_alone(tmp_path, monkeypatch):
-    """A full disk or a damaged page while a run goes on: it goes on without the file."""
-    store = Store(tmp_path / "a")
-    store.put([(b"k" * 16, b"v")])
-    store.flush()
-    store._file.close()  # whatever is asked of it now is an error
-    assert store.count() == 0
-    store.put([(b"l" * 16, b"v")])
-    store.close()
-    assert any("no longer cached" in line for line in store.messages)

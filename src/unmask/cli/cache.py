@@ -9,17 +9,13 @@ from unmask.cli.options import made_console
 from unmask.support.printable import escape
 
 if TYPE_CHECKING:
-    from unmask.models import output_cache as answers
-    from unmask.support import paths
-    from unmask.support import sealed_files as sealed
+    from unmask.support import store
 else:
-    answers = lazy("unmask.models.output_cache")
-    paths = lazy("unmask.support.paths")
-    sealed = lazy("unmask.support.sealed_files")
+    store = lazy("unmask.support.store")
 
 console = made_console()
 app = typer.Typer(
-    help="Show or clear the cache of model outputs, model metadata and plans.",
+    help="Show or clear the cache: model outputs, vectors, model metadata, data sets and plans.",
     no_args_is_help=True,
 )
 MEGABYTE = 1e6
@@ -27,24 +23,21 @@ MEGABYTE = 1e6
 
 @app.command()
 def info() -> None:
-    """Show the cache's location, number of rows, size and size limit."""
-    path = paths.cache_folder() / answers.FILE_NAME
-    count = size = 0
-    if path.exists():
-        with answers.opened(path) as store:
-            count, size = store.count(), store.size()
-    summary = (
-        f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
-    )
-    console.print(escape(f"{path}: {summary} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
-    for name, description in sealed.KEPT.items():
-        number, size = sealed.usage(name)
-        line = f"{paths.cache_folder() / name}: {number} {description}, {size / MEGABYTE:.1f} MB"
+    """Show the cache's location, contents, size and size limit."""
+    path = store.default_path()
+    limit = f"at most {store.limit() / MEGABYTE:.0f} MB (UNMASK_CACHE_SIZE)"
+    if not path.exists():
+        console.print(escape(f"{path}: empty, {limit}"), soft_wrap=True)
+        return
+    with store.opened() as cache:
+        line = f"{path}: {cache.size() / MEGABYTE:.1f} MB of {limit}"
         console.print(escape(line), soft_wrap=True)
+        for name, description in store.NAMESPACES.items():
+            count, size = cache.usage(name)
+            console.print(f"  {count:,} {description}, {size / MEGABYTE:.1f} MB")
 
 
 @app.command()
 def clear() -> None:
-    """Delete all cached outputs, model metadata and plans; later runs recompute them."""
-    size = answers.clear() + sum(sealed.removed(name) for name in sealed.KEPT)
-    console.print(f"{size / MEGABYTE:.1f} MB removed")
+    """Delete everything that is cached; later runs recompute it."""
+    console.print(f"{store.clear() / MEGABYTE:.1f} MB removed")

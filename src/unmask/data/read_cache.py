@@ -1,10 +1,9 @@
-"""A cache of data sets that were read before, as plain values in a sealed file.
+"""A cache of data sets that were read before, as plain values.
 
 Reading, checking and flagging thousands of sentences takes longer than measuring a small network
 on them. The result is cached under a digest of the source file and of the code.
 """
 
-import hashlib
 import marshal
 import sys
 from collections.abc import Callable, Sequence
@@ -12,11 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unmask.support import sealed_files
-from unmask.support.paths import cache_folder
+from unmask.support import store
 from unmask.types import Contrast, Dataset, Text
 
-MOST_KEPT = 2**28  # maximum bytes of cached data sets
 TEXT = tuple(getattr(Text, k).__set__ for k in ("string", "spans"))  # type: ignore[attr-defined]
 FACTS = ("id", "category", "cluster", "meta", "group_pair", "group", "template")
 ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
@@ -24,17 +21,14 @@ ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
 
 def cached(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
     """Return the data set of some files from the cache, or read and cache it."""
-    digest = hashlib.sha256(f"{sealed_files.code_digest()} {sys.version} {name}".encode())
-    for path in files:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    path = cache_folder() / sealed_files.DATA / digest.hexdigest()
-    content = sealed_files.read(path)
+    about = (sys.version.encode(), name.encode())
+    key = store.digest(store.code_digest(), *about, *(path.read_bytes() for path in files))
+    content = store.load(store.DATA, key)
     if content is not None:
         return _unpacked(marshal.loads(content))
     dataset = read()
     with suppress(ValueError):  # a value of an item cannot be stored: it is read again next time
-        sealed_files.write(path, marshal.dumps(_packed(dataset)))
-        sealed_files.trimmed(sealed_files.DATA, MOST_KEPT)
+        store.save(store.DATA, key, marshal.dumps(_packed(dataset)))
     return dataset
 
 

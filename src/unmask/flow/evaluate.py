@@ -20,8 +20,8 @@ from unmask.flow.prefetch import prefetching
 from unmask.flow.progress import Failed, refuse
 from unmask.flow.run_model import Job
 from unmask.measures import Association, Likelihood, find
-from unmask.models.output_cache import opened
 from unmask.options import Options, Spec
+from unmask.support.store import opened
 from unmask.text import contexts
 from unmask.types import Dataset, Result
 

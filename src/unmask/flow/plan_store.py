@@ -1,7 +1,7 @@
 """Cached plans: the queries about some data, and their distinct rows.
 
 A plan depends on the tokenizer, the sentences, the measures and our code. All of these are in its
-key, so a cached plan is never out of date. It is stored as arrays in a sealed file.
+key, so a cached plan is never out of date. It is stored as arrays.
 """
 
 import hashlib
@@ -20,11 +20,9 @@ from unmask.measures.likelihood import Likelihood
 from unmask.models.prefix_trees import TreeNumbers
 from unmask.models.protocol import Model
 from unmask.models.unique_rows import UniqueRows
-from unmask.support import sealed_files
-from unmask.support.paths import cache_folder
+from unmask.support import store
 from unmask.types import Dataset
 
-MOST_KEPT = 2**29  # bytes of plans
 FEWEST = 200  # sentences of a plan that takes longer to make than to read
 Arrays = dict[str, NDArray[Any]]
 ROWS = ("tokens", "starts", "attended", "places", "slots", "slot", "gold", "order", "first")
@@ -66,13 +64,12 @@ def key_of(model: Model, measures: Sequence[Likelihood]) -> str | None:
     specials = (codec.unknown, sorted(codec.reserved), codec.start, codec.tokenizer.mask_token)
     chat = [codec.chat.record for m in measures if m.question is not None or m.request][:1]
     facts = (tokenizer, specials, model.kind, model.family, model.abilities.limit, chat)
-    return repr((sealed_files.code_digest(), facts, [m.name for m in measures]))
+    return repr((store.code_digest(), facts, [m.name for m in measures]))
 
 
 def load(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> SlicePlan | None:
     """The plan under a key, for the parts of the data and the measures that it was made for."""
-    path = _path(key)
-    content = sealed_files.read(path)
+    content = store.load(store.PLANS, store.digest(key.encode()))
     if content is None:
         return None
     size = int.from_bytes(content[:8], "little")
@@ -112,13 +109,8 @@ def save(key: str, slice_plan: SlicePlan, tokens: bool) -> None:
     shapes = [(k, v.dtype.str, v.shape) for k, v in arrays.items()]
     head = json.dumps({"arrays": shapes, "plans": plans, "streams": list(slice_plan.rows)}).encode()
     body = b"".join(v.tobytes() for v in arrays.values())
-    sealed_files.write(_path(key), len(head).to_bytes(8, "little") + head + body)
-    sealed_files.trimmed(sealed_files.PLANS, MOST_KEPT)
-
-
-def _path(key: str) -> Any:
-    name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    return cache_folder() / sealed_files.PLANS / name
+    content = len(head).to_bytes(8, "little") + head + body
+    store.save(store.PLANS, store.digest(key.encode()), content)
 
 
 def _small(values: NDArray[Any]) -> NDArray[Any]:

@@ -20,20 +20,19 @@ import tokenizers
 
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
-from unmask.models.output_cache import CachedOutputs, Store, VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import CachedOutputs, VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
 from unmask.options import Options
 from unmask.queries import LogProbs, Query, Readings, RowQueries, readings, row_queries_of
-from unmask.support import sealed_files
-from unmask.support.paths import cache_folder
+from unmask.support import store as stored
+from unmask.support.store import Store
 from unmask.types import Floats, Kind
 
 READ = {".json", ".safetensors", ".txt", ".model", ".jinja"}  # files that determine a model
 MOST_BYTES = 4 * 2**30  # maximum bytes of a model's files; reading more takes as long as loading
-MOST_KEPT = 2**28  # maximum bytes of cached metadata
 TOKENS = ("unk", "cls", "sep", "mask", "pad", "bos", "eos")
 
 
@@ -57,20 +56,20 @@ class Facts:
 
 
 @cache
-def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
+def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> bytes:
     """Return a digest of a folder's files; `stamps` (size, time) detect changes in this process."""
-    digest = hashlib.sha256(sealed_files.code_digest().encode())
+    digest = hashlib.sha256(stored.code_digest())
     machine = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # they determine the device
     digest.update(repr((machine, [(name, size) for name, size, _ in stamps])).encode())
     for name, _, _ in stamps:
         if Path(name).suffix in READ:
             with (folder / name).open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
+    return digest.digest()
 
 
-def _path_of(name: str) -> Path | None:
-    """Return the path of a model's metadata, or None if the model is not in a local folder."""
+def _key_of(name: str) -> bytes | None:
+    """Return the key of a model's metadata, or None if the model is not in a local folder."""
     folder = BUNDLED_FOLDER if name == BUNDLED else Path(name)
     try:
         if name in ENTRY_POINTS or not (folder / "config.json").is_file():
@@ -80,7 +79,7 @@ def _path_of(name: str) -> Path | None:
         if sum(s.st_size for _, s in stats) > MOST_BYTES:
             return None
         stamps = tuple((file, s.st_size, s.st_mtime_ns) for file, s in stats)
-        return cache_folder() / sealed_files.MODELS / f"{_digest_of(folder, stamps)}.json"
+        return _digest_of(folder, stamps)
     except (OSError, ValueError, AttributeError):  # a file is gone, or an index cannot be read
         return None
 
@@ -108,10 +107,10 @@ def _usual(options: Options) -> bool:
 
 def facts_of(name: str) -> Facts | None:
     """Return the cached metadata of a model, or None if its files have changed."""
-    if not sealed_files.usage(sealed_files.MODELS)[0]:
+    if stored.is_empty(stored.MODELS):
         return None  # avoids reading files in vain
-    path = _path_of(name)
-    content = sealed_files.read(path) if path is not None else None
+    key = _key_of(name)
+    content = stored.load(stored.MODELS, key) if key is not None else None
     return None if content is None else Facts(**json.loads(content))
 
 
@@ -126,7 +125,7 @@ def remember(model: Any, name: str, options: Options) -> None:
     able = _usual(options) and getattr(model, "cacheable", False)
     if not able or str(model.provenance["device"]) != "cpu":
         return
-    if (path := _path_of(name)) is None:
+    if (key := _key_of(name)) is None:
         return
     tokenizer = model.codec.tokenizer
     named = [(k, getattr(tokenizer, f"{k}_token_id", None)) for k in TOKENS]
@@ -141,8 +140,7 @@ def remember(model: Any, name: str, options: Options) -> None:
         {k: (str(getattr(tokenizer, f"{k}_token")), int(i)) for k, i in named if i is not None},
         tokenizer.backend_tokenizer.to_str(),
     )
-    sealed_files.write(path, json.dumps(asdict(facts)).encode())
-    sealed_files.trimmed(sealed_files.MODELS, MOST_KEPT)
+    stored.save(stored.MODELS, key, json.dumps(asdict(facts)).encode())
 
 
 class CachedTokenizer:

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from unmask.errors import UnmaskError
 from unmask.models.batches import Budget, Progress
-from unmask.models.output_cache import Store
 from unmask.options import DTYPES
 from unmask.queries import LogProbs, TextCodec
 from unmask.support.registry import unknown
+from unmask.support.store import Store
 from unmask.text.contexts import VectorRequest
 from unmask.types import Floats, Kind
 

@@ -22,12 +22,12 @@ from conftest import invoke, tiny
 from made_groups import PERSONS, groups, pairs
 from unmask.data.readers.groups import disco
 from unmask.lab import grid
-from unmask.models.output_cache import FILE_NAME
 from unmask.models.ray.connect import started
 from unmask.models.ray.remote_model import RemoteModel
 from unmask.models.ray.workers import Worker, Workers
 from unmask.models.transformers.logprobs import Engine
 from unmask.models.transformers.model import load
+from unmask.support.store import FILE_NAME
 
 ASKED = (["pll", "aul", "aula", "cat", "w-seat"], ["bundled-pairs", "weat-6"])
 
@@ -343,7 +343,8 @@ def answers_in(folder):
     if not (folder / FILE_NAME).exists():
         return 0
     with closing(sqlite3.connect(folder / FILE_NAME)) as file:
-        return file.execute("SELECT count(*) FROM answers").fetchone()[0]
+        query = "SELECT count(*) FROM cached WHERE namespace = 'outputs'"
+        return file.execute(query).fetchone()[0]
 
 
 @pytest.mark.slow

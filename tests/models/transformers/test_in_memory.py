@@ -14,8 +14,8 @@ from conftest import SMALL, invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.load import load_any
-from unmask.models.output_cache import Store
 from unmask.models.transformers.model import in_memory
+from unmask.support.store import Store
 
 DATA = replace(bundled_pairs(), items=bundled_pairs().items[::40])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unmask.models.batches import Budget, Progress
-from unmask.models.output_cache import CachedOutputs, Store, VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import CachedOutputs, VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
 from unmask.models.ray.workers import Workers
@@ -18,6 +18,7 @@ from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.transformers.vectors import network_abilities
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
 from unmask.queries import Query, Readings, RowQueries, readings, row_queries_of
+from unmask.support.store import Store
 from unmask.types import Floats, Kind
 
 

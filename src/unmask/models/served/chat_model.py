@@ -21,11 +21,11 @@ import numpy as np
 from unmask.errors import ModelError, NotApplicable, UnmaskWarning
 from unmask.models.batches import Budget, Progress
 from unmask.models.names import CHAT_MARK
-from unmask.models.output_cache import Store, digest, unsealed, with_checksum
 from unmask.models.protocol import NO_LIMIT, Abilities
 from unmask.models.served.openai_client import PromptRefused, Server
 from unmask.models.served.openai_model import served_record
 from unmask.queries import Encoded, Query, Readings, RowQueries, row_queries_of
+from unmask.support.store import OUTPUTS, Store, digest
 from unmask.types import Kind, Text
 
 TOP = 20  # the number of likeliest tokens that a server returns
@@ -299,12 +299,11 @@ class ChatEngine:
     def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[Label]]:
         """Return the answers to all jobs, cached or from the server."""
         keys = {number: self._key(*job) for number, job in jobs.items()}
-        values = self.store.get([*keys.values()]) if self.store is not None else {}
+        values = self.store.get(OUTPUTS, [*keys.values()]) if self.store is not None else {}
         results: dict[int, list[Label]] = {}
         for number, key in keys.items():
-            body = unsealed(values[key]) if key in values else None
-            if body is not None:
-                results[number] = [Label(*answer) for answer in json.loads(body)]
+            if key in values:
+                results[number] = [Label(*answer) for answer in json.loads(values[key])]
         new = [n for n in jobs if n not in results]
         self._announce([jobs[n][0] for n in new])
         total = len(jobs)
@@ -314,7 +313,7 @@ class ChatEngine:
             if isinstance(labels, PromptRefused):
                 raise ModelError(f"{self.probed.server.base}: {labels}")
             if self.store is not None:
-                self.store.put([(keys[new[k]], with_checksum(json.dumps(labels).encode()))])
+                self.store.put(OUTPUTS, [(keys[new[k]], json.dumps(labels).encode())])
             self.progress(total - len(new) + count, total)
 
         probe = self.probed

@@ -15,7 +15,7 @@ from unmask.models.batches import Budget, Progress, budget_for, full_speed
 from unmask.models.fast.cpu_layout import lay_out
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
-from unmask.models.output_cache import Store, VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import VectorOutputs, outputs_of, salt
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.files import (
@@ -40,6 +40,7 @@ from unmask.models.transformers.weights import (
     unused_weights,
 )
 from unmask.models.unique_rows import masking_rule
+from unmask.support.store import Store
 from unmask.types import Floats, Kind
 
 OWN_VOCABULARY = 0.8  # of the network's rows, some of which are padding; fewer is suspicious
