@@ -1,17 +1,10 @@
 """The commands `cache`: what is kept for later runs."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
-from unmask.cli.lazy import lazy
 from unmask.cli.options import made_console
+from unmask.support import store
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    from unmask.support import store
-else:
-    store = lazy("unmask.support.store")
 
 console = made_console()
 app = typer.Typer(

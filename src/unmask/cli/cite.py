@@ -1,16 +1,8 @@
 """The command `cite`: BibTeX of what was run."""
 
-from typing import TYPE_CHECKING
-
-from unmask.cli.lazy import lazy
 from unmask.cli.options import Folder, made_console
-
-if TYPE_CHECKING:
-    from unmask.reports import cite as references
-    from unmask.reports import results
-else:
-    references = lazy("unmask.reports.cite")
-    results = lazy("unmask.reports.results")
+from unmask.reports import cite as references
+from unmask.reports import results
 
 console = made_console()
 

@@ -1,36 +1,20 @@
 """The command `compare`: two or more runs on the same items."""
 
+import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from unmask import options
+from unmask.answer import scales
 from unmask.cli import options as shared
-from unmask.cli import pages
-from unmask.cli.lazy import lazy
+from unmask.cli import pages, terminal
 from unmask.errors import UnmaskError
+from unmask.reports import difference_words, files, results
+from unmask.studies import compare as comparison
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import json
-
-    import pandas as pd
-
-    from unmask import options
-    from unmask.answer import scales
-    from unmask.cli import terminal
-    from unmask.reports import difference_words, files, results
-    from unmask.studies import compare as comparison
-else:
-    json = lazy("json")
-    difference_words = lazy("unmask.reports.difference_words")
-    options = lazy("unmask.options")
-    scales = lazy("unmask.answer.scales")
-    terminal = lazy("unmask.cli.terminal")
-    files = lazy("unmask.reports.files")
-    results = lazy("unmask.reports.results")
-    comparison = lazy("unmask.studies.compare")
 
 console = shared.made_console()
 FAIL_ON = ("different", "worse")
@@ -89,7 +73,7 @@ def compare(
         raise typer.Exit(1)
 
 
-def _record(frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> dict[str, Any]:
+def _record(frame: "files.Frame", bias_types: "files.Frame") -> dict[str, Any]:
     """A comparison as plain values."""
     sentences = difference_words.summary(frame, bias_types)
     return {
@@ -99,7 +83,7 @@ def _record(frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> dict[str, Any]
     }
 
 
-def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _as_read(frame: "files.Frame") -> "files.Frame":
     """Odds as odds, and their difference as a factor; the rest as it is."""
     columns = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
     if "compared" in columns:
@@ -109,7 +93,7 @@ def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
     return columns
 
 
-def _fails(fail_on: str, frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> bool:
+def _fails(fail_on: str, frame: "files.Frame", bias_types: "files.Frame") -> bool:
     """Whether there is what was asked to fail on, after Holm's correction."""
     level = 1 - frame.level.iloc[0]
     if fail_on == "worse" and bias_types.empty:

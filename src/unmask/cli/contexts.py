@@ -1,28 +1,19 @@
 """The commands `contexts`: natural contexts of words from a corpus."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from unmask.cli.lazy import lazy
+from unmask.cli import terminal
 from unmask.cli.options import made_console, split
+from unmask.corpus import harvest, store
+from unmask.data import catalogue
 from unmask.errors import UnmaskError
+from unmask.reports import files
 from unmask.support.printable import escape
 from unmask.support.registry import unknown
-
-if TYPE_CHECKING:
-    from unmask.cli import terminal
-    from unmask.corpus import harvest, store
-    from unmask.data import catalogue
-    from unmask.reports import files
-else:
-    terminal = lazy("unmask.cli.terminal")
-    harvest = lazy("unmask.corpus.harvest")
-    store = lazy("unmask.corpus.store")
-    catalogue = lazy("unmask.data.catalogue")
-    files = lazy("unmask.reports.files")
 
 console = made_console()
 errors = Console(stderr=True)

@@ -1,45 +1,22 @@
 """The commands `data`: data sets by name."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli.lazy import lazy
+from unmask import api, types
+from unmask.cli import listings, terminal
 from unmask.cli.options import CsvOut, InJson, made_console, takes
+from unmask.corpus import count, harvest
+from unmask.data import catalogue, fetch, starter
+from unmask.data.check import file as file_check
 from unmask.errors import UnmaskError
+from unmask.reports import files, results
+from unmask.studies import data_check, frequency
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import json
-
-    import pandas as pd
-
-    from unmask import api, types
-    from unmask.cli import listings, terminal
-    from unmask.corpus import count, harvest
-    from unmask.data import catalogue, fetch, starter
-    from unmask.data.check import file as file_check
-    from unmask.reports import files, results
-    from unmask.studies import data_check, frequency
-else:
-    types = lazy("unmask.types")
-    json = lazy("json")
-    pd = lazy("pandas")
-    file_check = lazy("unmask.data.check.file")
-    starter = lazy("unmask.data.starter")
-    files = lazy("unmask.reports.files")
-    data_check = lazy("unmask.studies.data_check")
-    api = lazy("unmask.api")
-    listings = lazy("unmask.cli.listings")
-    terminal = lazy("unmask.cli.terminal")
-    count = lazy("unmask.corpus.count")
-    harvest = lazy("unmask.corpus.harvest")
-    catalogue = lazy("unmask.data.catalogue")
-    fetch = lazy("unmask.data.fetch")
-    results = lazy("unmask.reports.results")
-    frequency = lazy("unmask.studies.frequency")
 
 console = made_console()
 app = typer.Typer(
@@ -117,7 +94,7 @@ def check_file(
     else:
         terminal.print_findings(console, checked)
     if write is not None:
-        repaired = pd.DataFrame(file_check.repaired(checked))
+        repaired = files.Frame(file_check.repaired(checked))
         if repaired.empty:
             raise UnmaskError("no rows left to write: every pair has two identical sentences.")
         files.put(write, repaired.to_csv(index=False))  # sentences as they are, whatever they are
@@ -147,7 +124,7 @@ def template(
     """Write a starter file of pairs, with the right columns, examples and instructions."""
     if file.exists():
         raise UnmaskError(f"{str(file)!r} already exists; give another name.")
-    files.put_csv(file, pd.DataFrame(starter.ROWS, columns=list(starter.HEADS)))
+    files.put_csv(file, files.Frame(starter.ROWS, columns=list(starter.HEADS)))
     console.print(f"Starter file: [bold]{escape(str(file))}[/]", soft_wrap=True)
     console.print(
         "Replace the examples with your pairs, then run: "

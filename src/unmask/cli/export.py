@@ -1,22 +1,15 @@
 """The command `export`: results in the format of another tool."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from unmask.cli.lazy import lazy
 from unmask.cli.options import Folders, made_console
 from unmask.errors import UnmaskError
+from unmask.reports import files, formats, results
 from unmask.support.printable import escape
 from unmask.support.registry import unknown
-
-if TYPE_CHECKING:
-    from unmask.reports import files, formats, results
-else:
-    files = lazy("unmask.reports.files")
-    formats = lazy("unmask.reports.formats")
-    results = lazy("unmask.reports.results")
 
 console = made_console()
 

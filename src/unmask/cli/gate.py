@@ -1,25 +1,16 @@
 """The command `gate`: check results against rules."""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
+from unmask.reports import files
+from unmask.studies.gate import check, decide, formats
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import json
-
-    from unmask.reports import files
-    from unmask.studies.gate import check, decide, formats
-else:
-    json = lazy("json")
-    files = lazy("unmask.reports.files")
-    check = lazy("unmask.studies.gate.check")
-    formats = lazy("unmask.studies.gate.formats")
 
 console = shared.made_console()
 Rules = Annotated[

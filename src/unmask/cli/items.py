@@ -1,27 +1,16 @@
 """The command `items`: what drives each score."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from unmask.answer import influence
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
+from unmask.cli import terminal
 from unmask.errors import UnmaskError
+from unmask.reports import files, results
 from unmask.support.printable import escape
 from unmask.support.registry import unknown
-
-if TYPE_CHECKING:
-    import pandas
-
-    from unmask.answer import influence
-    from unmask.cli import terminal
-    from unmask.reports import files, results
-else:
-    pandas = lazy("pandas")
-    terminal = lazy("unmask.cli.terminal")
-    files = lazy("unmask.reports.files")
-    influence = lazy("unmask.answer.influence")
-    results = lazy("unmask.reports.results")
 
 console = shared.made_console()
 
@@ -50,7 +39,7 @@ def items(
         raise UnmaskError(unknown("category", category, names))
     if output is not None:
         parts = [f.assign(model=r.model, measure=r.measure, data=r.data) for r, f in frames]
-        files.put_csv(output, pandas.concat(parts, ignore_index=True))
+        files.put_csv(output, *parts)
         console.print(f"Items: [bold]{escape(str(output))}[/]", soft_wrap=True)
         return
     for result, frame in frames:

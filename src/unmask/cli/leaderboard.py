@@ -1,27 +1,17 @@
 """The command `leaderboard`: models side by side."""
 
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from unmask.cli.lazy import lazy
+from unmask.cli import terminal
 from unmask.cli.options import CsvOut, Folders, Force, Open, made_console
 from unmask.errors import UnmaskError
+from unmask.reports import files, results
+from unmask.reports import leaderboard as boards
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import webbrowser
-
-    from unmask.cli import terminal
-    from unmask.reports import files, results
-    from unmask.reports import leaderboard as boards
-else:
-    webbrowser = lazy("webbrowser")
-    terminal = lazy("unmask.cli.terminal")
-    files = lazy("unmask.reports.files")
-    boards = lazy("unmask.reports.leaderboard")
-    results = lazy("unmask.reports.results")
 
 console = made_console()
 

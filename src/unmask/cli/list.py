@@ -1,17 +1,12 @@
 """The command `list`: measures, data and models, and their cards."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from unmask.cli.lazy import lazy
+from unmask.cli import listings
 from unmask.cli.options import made_console
 from unmask.errors import UnmaskError
-
-if TYPE_CHECKING:
-    from unmask.cli import listings
-else:
-    listings = lazy("unmask.cli.listings")
 
 console = made_console()
 

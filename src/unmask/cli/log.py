@@ -1,18 +1,12 @@
 """The command `log`: results to an experiment tracker."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from unmask.cli.lazy import lazy
 from unmask.cli.options import Folder, made_console
+from unmask.reports import results, tracking
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    from unmask.reports import results, tracking
-else:
-    results = lazy("unmask.reports.results")
-    tracking = lazy("unmask.reports.tracking")
 
 console = made_console()
 

@@ -8,31 +8,35 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from unmask.cli import cache, contexts, data, help, interrupts
-from unmask.cli.cite import cite
-from unmask.cli.compare import compare
-from unmask.cli.export import export
-from unmask.cli.gate import gate
-from unmask.cli.items import items
-from unmask.cli.lazy import lazy
-from unmask.cli.leaderboard import leaderboard
-from unmask.cli.list import list_
-from unmask.cli.log import log
-from unmask.cli.plan import plan
-from unmask.cli.reliability import reliability
-from unmask.cli.report import report
-from unmask.cli.reproduce import reproduce
-from unmask.cli.run import run
-from unmask.cli.scaling import scaling
-from unmask.cli.score import score
-from unmask.cli.serve import serve
-from unmask.cli.trend import trend
-from unmask.cli.validate import validate
-from unmask.cli.vary import vary
+from unmask.cli import help, interrupts
+from unmask.cli.lazy import lazy_imports
 from unmask.errors import UnmaskError, UnmaskWarning
 from unmask.support.printable import escape, one_line
+from unmask.support.version import __version__
 
-package = lazy("unmask")
+with lazy_imports():
+    from unmask.cli.cache import app as cache
+    from unmask.cli.cite import cite
+    from unmask.cli.compare import compare
+    from unmask.cli.contexts import app as contexts
+    from unmask.cli.data import app as data
+    from unmask.cli.export import export
+    from unmask.cli.gate import gate
+    from unmask.cli.items import items
+    from unmask.cli.leaderboard import leaderboard
+    from unmask.cli.list import list_
+    from unmask.cli.log import log
+    from unmask.cli.plan import plan
+    from unmask.cli.reliability import reliability
+    from unmask.cli.report import report
+    from unmask.cli.reproduce import reproduce
+    from unmask.cli.run import run
+    from unmask.cli.scaling import scaling
+    from unmask.cli.score import score
+    from unmask.cli.serve import serve
+    from unmask.cli.trend import trend
+    from unmask.cli.validate import validate
+    from unmask.cli.vary import vary
 
 app = typer.Typer(
     name="unmask",
@@ -43,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data", data.app)):
+for group, commands in (("contexts", contexts), ("cache", cache), ("data", data)):
     app.add_typer(commands, name=group)
 for command in (
     run, score, compare, gate, reproduce, vary, reliability, plan, report, validate, items,
@@ -133,7 +137,7 @@ def _complain(message: str, status: int = 2) -> None:
 
 def _version(value: bool) -> None:
     if value:
-        print(f"unmask {package.__version__}")
+        print(f"unmask {__version__}")
         raise typer.Exit
 
 

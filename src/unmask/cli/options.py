@@ -6,22 +6,15 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
-from unmask.cli.lazy import lazy
+from unmask import measures as registries
+from unmask.data import catalogue
 from unmask.errors import UnmaskError
 from unmask.options import Options
-
-if TYPE_CHECKING:
-    from unmask import measures as registries
-    from unmask.data import catalogue
-else:
-    registries = lazy("unmask.measures")
-    catalogue = lazy("unmask.data.catalogue")
-
 
 WHAT, OUTPUT = "What to measure", "Output"
 C = TypeVar("C", bound=Callable[..., None])

@@ -1,34 +1,19 @@
 """The page that a command writes, with the differences between models."""
 
+import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from unmask.cli.lazy import lazy
+import pandas as pd
+
+from unmask import options, types
+from unmask.answer.answer import Answer
 from unmask.errors import DataError
-
-if TYPE_CHECKING:
-    import webbrowser
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from unmask import options, types
-    from unmask.answer.answer import Answer
-    from unmask.reports import difference_words
-    from unmask.reports.figures import drawing, result_figures
-    from unmask.reports.html import page
-    from unmask.studies import bias_type_differences, compare
-else:
-    options = lazy("unmask.options")
-    compare = lazy("unmask.studies.compare")
-    bias_type_differences = lazy("unmask.studies.bias_type_differences")
-    difference_words = lazy("unmask.reports.difference_words")
-    pd = lazy("pandas")
-    page = lazy("unmask.reports.html.page")
-    result_figures = lazy("unmask.reports.figures.result_figures")
-    types = lazy("unmask.types")
-    webbrowser = lazy("webbrowser")
-
+from unmask.reports import difference_words
+from unmask.reports.figures import drawing, result_figures
+from unmask.reports.html import page
+from unmask.studies import bias_type_differences, compare
 
 MODELS_BY_BIAS_TYPE = 6  # with more models, all pairs by all bias types are too many to read
 
@@ -36,13 +21,13 @@ MODELS_BY_BIAS_TYPE = 6  # with more models, all pairs by all bias types are too
 class Content(NamedTuple):
     """The content of a page: results, and figures that precede their own."""
 
-    results: "types.Results"
-    figures: "Sequence[drawing.Figure]" = ()
-    differences: "Sequence[str]" = ()
-    answer: "Sequence[Answer] | None" = None
+    results: types.Results
+    figures: Sequence[drawing.Figure] = ()
+    differences: Sequence[str] = ()
+    answer: Sequence[Answer] | None = None
 
 
-def with_differences(results: "types.Results") -> Content:
+def with_differences(results: types.Results) -> Content:
     """Return results with figures of the paired differences between their models.
 
     If the items cannot be paired, a note says so, and the models are shown without differences.
@@ -57,8 +42,8 @@ def with_differences(results: "types.Results") -> Content:
 
 
 def by_bias_type(
-    results: "types.Results", resampling: "options.Resampling | None" = None
-) -> "pd.DataFrame":
+    results: types.Results, resampling: options.Resampling | None = None
+) -> pd.DataFrame:
     """Return the differences by bias type, or an empty frame if there are too many models."""
     if len(results.models) > MODELS_BY_BIAS_TYPE:
         return pd.DataFrame()
@@ -66,9 +51,7 @@ def by_bias_type(
     return bias_type_differences.compare_by_bias_type(results, resampling=resampling_used)
 
 
-def of_comparison(
-    results: "types.Results", frame: "pd.DataFrame", bias_types: "pd.DataFrame"
-) -> Content:
+def of_comparison(results: types.Results, frame: pd.DataFrame, bias_types: pd.DataFrame) -> Content:
     """Results with their comparison, in sentences and figures."""
     figures = result_figures.differences(frame)
     sentences = difference_words.summary(frame, bias_types)
@@ -89,7 +72,7 @@ def write(content: Content, folder: Path, show: bool = False, scale: str | None 
     return path
 
 
-def _page(content: Content, scale: str | None) -> "page.Page":
+def _page(content: Content, scale: str | None) -> page.Page:
     return page.page(
         content.results,
         extra=content.figures,

@@ -1,30 +1,19 @@
 """The command `plan`: how much data does a study need? (Plans of queries are in flow/plan.)"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli.lazy import lazy
+from unmask import options, types
+from unmask.cli import terminal
 from unmask.cli.options import made_console, takes
+from unmask.data import catalogue
+from unmask.data.check import design
 from unmask.errors import UnmaskError
+from unmask.reports import results
+from unmask.studies import sample_size
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    from unmask import options, types
-    from unmask.cli import terminal
-    from unmask.data import catalogue
-    from unmask.data.check import design
-    from unmask.reports import results
-    from unmask.studies import sample_size
-else:
-    options = lazy("unmask.options")
-    types = lazy("unmask.types")
-    terminal = lazy("unmask.cli.terminal")
-    catalogue = lazy("unmask.data.catalogue")
-    design = lazy("unmask.data.check.design")
-    results = lazy("unmask.reports.results")
-    sample_size = lazy("unmask.studies.sample_size")
 
 console = made_console()
 

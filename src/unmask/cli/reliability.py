@@ -1,28 +1,18 @@
 """The command `reliability`: can the score be relied on?"""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli import interrupts
+from unmask.cli import interrupts, terminal
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.cli.study_options import named_models, study_options
+from unmask.flow import loading
+from unmask.reports import files
+from unmask.reports.html import study_page
+from unmask.studies import reliability as study
 from unmask.support.printable import escape
 from unmask.support.wording import counted
-
-if TYPE_CHECKING:
-    from unmask.cli import terminal
-    from unmask.flow import loading
-    from unmask.reports import files
-    from unmask.reports.html import study_page
-    from unmask.studies import reliability as study
-else:
-    terminal = lazy("unmask.cli.terminal")
-    loading = lazy("unmask.flow.loading")
-    files = lazy("unmask.reports.files")
-    study_page = lazy("unmask.reports.html.study_page")
-    study = lazy("unmask.studies.reliability")
 
 console = shared.made_console()
 

@@ -1,25 +1,17 @@
 """The command `report`: the page of one run or of several."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from unmask import options
 from unmask.cli import pages
-from unmask.cli.lazy import lazy
 from unmask.cli.options import Folders, Open, Scale, made_console
 from unmask.errors import UnmaskError
+from unmask.reports import files, formats, results
 from unmask.support.printable import escape
 from unmask.support.registry import unknown
-
-if TYPE_CHECKING:
-    from unmask import options
-    from unmask.reports import files, formats, results
-else:
-    options = lazy("unmask.options")
-    files = lazy("unmask.reports.files")
-    formats = lazy("unmask.reports.formats")
-    results = lazy("unmask.reports.results")
 
 console = made_console()
 FORMS = ("html", "md", "tex", "hub")

@@ -1,25 +1,15 @@
 """The command `reproduce`: a paper, published and measured side by side."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli import interrupts
+from unmask.cli import interrupts, terminal
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.cli.study_options import study_options
-
-if TYPE_CHECKING:
-    from unmask.cli import terminal
-    from unmask.reports import files, results
-    from unmask.studies.papers import reproduce as papers
-    from unmask.studies.papers import request
-else:
-    terminal = lazy("unmask.cli.terminal")
-    files = lazy("unmask.reports.files")
-    results = lazy("unmask.reports.results")
-    papers = lazy("unmask.studies.papers.reproduce")
-    request = lazy("unmask.studies.papers.request")
+from unmask.reports import files, results
+from unmask.studies.papers import reproduce as papers
+from unmask.studies.papers import request
 
 console = shared.made_console()
 

@@ -1,45 +1,25 @@
 """The command `run`: measure."""
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from unmask import api, measures, options, types
+from unmask.answer import answer
 from unmask.cli import gate as shown_gate
-from unmask.cli import interrupts, pages
+from unmask.cli import interrupts, pages, terminal
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.reports import files, results
+from unmask.reports.figures import drawing
+from unmask.studies import study_file
+from unmask.studies.gate import check, formats, rules
 from unmask.support.printable import escape
 from unmask.support.wording import counted
-
-if TYPE_CHECKING:
-    import json
-    from collections.abc import Sequence
-
-    from unmask import api, measures, options, types
-    from unmask.answer import answer
-    from unmask.cli import terminal
-    from unmask.reports import files, results
-    from unmask.reports.figures import drawing
-    from unmask.studies import study_file
-    from unmask.studies.gate import check, formats, rules
-else:
-    json = lazy("json")
-    api = lazy("unmask.api")
-    measures = lazy("unmask.measures")
-    options = lazy("unmask.options")
-    types = lazy("unmask.types")
-    terminal = lazy("unmask.cli.terminal")
-    answer = lazy("unmask.answer.answer")
-    files = lazy("unmask.reports.files")
-    results = lazy("unmask.reports.results")
-    drawing = lazy("unmask.reports.figures.drawing")
-    study_file = lazy("unmask.studies.study_file")
-    check = lazy("unmask.studies.gate.check")
-    formats = lazy("unmask.studies.gate.formats")
-    rules = lazy("unmask.studies.gate.rules")
 
 console = shared.made_console()
 NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named

@@ -1,27 +1,17 @@
 """The command `scaling`: does bias grow with size?"""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli.lazy import lazy
+from unmask import options
+from unmask.cli import terminal
 from unmask.cli.options import CsvOut, Folders, InJson, made_console, takes
+from unmask.reports import files
+from unmask.studies import scaling as study
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import json
-
-    from unmask import options
-    from unmask.cli import terminal
-    from unmask.reports import files
-    from unmask.studies import scaling as study
-else:
-    json = lazy("json")
-    options = lazy("unmask.options")
-    terminal = lazy("unmask.cli.terminal")
-    files = lazy("unmask.reports.files")
-    study = lazy("unmask.studies.scaling")
 
 console = made_console()
 

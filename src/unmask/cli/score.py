@@ -1,23 +1,15 @@
 """The command `score`: analyse sentence scores computed elsewhere."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from unmask import options, types
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.cli.run import NOW, finish
-
-if TYPE_CHECKING:
-    from unmask import options, types
-    from unmask.flow import external_scores
-    from unmask.reports import files
-else:
-    options = lazy("unmask.options")
-    types = lazy("unmask.types")
-    external_scores = lazy("unmask.flow.external_scores")
-    files = lazy("unmask.reports.files")
+from unmask.flow import external_scores
+from unmask.reports import files
 
 console = shared.made_console()
 

@@ -1,27 +1,17 @@
 """The command `serve`: a local page for single pairs and for browsing results."""
 
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from unmask import measures as rows
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.flow import loading
+from unmask.serve import pair, site
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import webbrowser
-
-    from unmask import measures as rows
-    from unmask.flow import loading
-    from unmask.serve import pair, site
-else:
-    webbrowser = lazy("webbrowser")
-    rows = lazy("unmask.measures")
-    loading = lazy("unmask.flow.loading")
-    pair = lazy("unmask.serve.pair")
-    site = lazy("unmask.serve.site")
 
 console = shared.made_console()
 

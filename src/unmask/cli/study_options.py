@@ -1,17 +1,11 @@
 """Helpers that the study commands share: their options, and their models."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from unmask.cli.lazy import lazy
+from unmask import options
 from unmask.cli.options import split, token_budget
-
-if TYPE_CHECKING:
-    from unmask import options
-    from unmask.flow import loading
-else:
-    loading = lazy("unmask.flow.loading")
-    options = lazy("unmask.options")
+from unmask.flow import loading
 
 
 def study_options(

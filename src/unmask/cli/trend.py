@@ -1,29 +1,18 @@
 """The command `trend`: many runs over time."""
 
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from unmask import options
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
+from unmask.reports import files
+from unmask.reports.html import study_page
+from unmask.studies import trend as trends
+from unmask.studies import trend_page
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    import webbrowser
-
-    from unmask import options
-    from unmask.reports import files
-    from unmask.reports.html import study_page
-    from unmask.studies import trend as trends
-    from unmask.studies import trend_page
-else:
-    webbrowser = lazy("webbrowser")
-    options = lazy("unmask.options")
-    files = lazy("unmask.reports.files")
-    study_page = lazy("unmask.reports.html.study_page")
-    trends = lazy("unmask.studies.trend")
-    trend_page = lazy("unmask.studies.trend_page")
 
 console = shared.made_console()
 

@@ -1,33 +1,20 @@
 """The command `validate`: plant a known bias, and see which measures find it."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli import interrupts
+from unmask import options
+from unmask.cli import interrupts, terminal
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.lab import finetune, report
+from unmask.lab import grid as grids
+from unmask.models.ray import connect
+from unmask.reports import files
+from unmask.reports.html import study_page
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    from unmask import options
-    from unmask.cli import terminal
-    from unmask.lab import finetune, report
-    from unmask.lab import grid as grids
-    from unmask.models.ray import connect
-    from unmask.reports import files
-    from unmask.reports.html import study_page
-else:
-    options = lazy("unmask.options")
-    terminal = lazy("unmask.cli.terminal")
-    finetune = lazy("unmask.lab.finetune")
-    grids = lazy("unmask.lab.grid")
-    report = lazy("unmask.lab.report")
-    connect = lazy("unmask.models.ray.connect")
-    files = lazy("unmask.reports.files")
-    study_page = lazy("unmask.reports.html.study_page")
 
 console = shared.made_console()
 PRINTED = ("models", "measure", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")

@@ -1,28 +1,18 @@
 """The command `vary`: how far do design choices move the score?"""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from unmask.cli import interrupts
+from unmask.cli import interrupts, terminal
 from unmask.cli import options as shared
-from unmask.cli.lazy import lazy
 from unmask.cli.study_options import named_models, study_options
 from unmask.errors import UnmaskError
+from unmask.flow import loading
+from unmask.reports import files
+from unmask.reports.html import study_page
+from unmask.studies.multiverse import sweep
 from unmask.support.printable import escape
-
-if TYPE_CHECKING:
-    from unmask.cli import terminal
-    from unmask.flow import loading
-    from unmask.reports import files
-    from unmask.reports.html import study_page
-    from unmask.studies.multiverse import sweep
-else:
-    terminal = lazy("unmask.cli.terminal")
-    loading = lazy("unmask.flow.loading")
-    files = lazy("unmask.reports.files")
-    study_page = lazy("unmask.reports.html.study_page")
-    sweep = lazy("unmask.studies.multiverse.sweep")
 
 console = shared.made_console()
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from unmask.errors import DataError
 from unmask.support.printable import one_line
 
+Frame: TypeAlias = pd.DataFrame
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FINISHED = ("results.json", "report.html", "comparison.csv")  # a folder with one of them is done
 
@@ -122,9 +123,9 @@ def add(path: Path, text: str) -> None:
         file.write(text)
 
 
-def put_csv(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame as CSV; text that a spreadsheet would read as a formula is quoted."""
-    table = frame.rename(columns=quoted).map(quoted)
+def put_csv(path: Path, *parts: Frame) -> None:
+    """Write frames as one CSV file; text that a spreadsheet would read as a formula is quoted."""
+    table = pd.concat(parts, ignore_index=True).rename(columns=quoted).map(quoted)
     atomically(path, lambda part: table.to_csv(part, index=False))
 
 
