@@ -20,7 +20,7 @@ import tokenizers
 
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
-from unmask.models.output_cache import CachedOutputs, VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import CachedOutputs, outputs_of
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.tokenizer import TokenizerCodec
@@ -232,30 +232,25 @@ class CachedModel:
     ) -> LogProbs:
         """Return the likelihood engine: cached outputs, else the model's own engine."""
         answers = outputs_of(store, self.provenance, stream)
-        engine = LazyEngine(self, stream, {"budget": budget, "store": store, "progress": progress})
+
+        def engine() -> Any:
+            return self.whole.engine(stream, budget=budget, store=store, progress=progress)
+
         if answers is None or stream == "next":
-            return engine
+            loaded: LogProbs = engine()
+            return loaded
         show = masking_rule(self.kind, stream, self.codec, self.facts.prefixes)
         return CachedEngine(
             engine, show, self.facts.vocabulary, budget or Budget(), answers, progress
         )
 
-    def vectors(
-        self,
-        *,
-        layer: int | None = None,
-        budget: Budget | None = None,
-        store: Store | None = None,
-        progress: Progress = lambda rows, total: None,
-    ) -> SentenceVectors:
+    def vectors(self, **settings: Any) -> SentenceVectors:
         """Return the embedding engine: cached vectors, else the model's own engine."""
-        answers = VectorOutputs(store, salt(self.provenance, "vectors")) if store else None
-        level = -1 if layer is None else layer
-        settings = (self.abilities.limit, level, budget or Budget(), answers, progress)
-        return SentenceVectors(self._computed, self.codec, *settings)
 
-    def _computed(self, parts: Sequence[Batch]) -> Iterator[Floats]:
-        return iter(self.whole.vectors().compute(parts))
+        def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
+            return iter(self.whole.vectors().compute(parts))
+
+        return SentenceVectors.of(self, compute, **settings)
 
     def finer(self) -> list[Any]:
         """No finer precision: it is in float32."""
@@ -271,36 +266,14 @@ def full_model(model: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LazyEngine:
-    """An engine that loads its model at the first query."""
-
-    model: CachedModel
-    stream: str
-    settings: Mapping[str, Any]
-
-    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
-        """Answer all questions."""
-        answers: Readings = self._engine().ask(asks, attention)
-        return answers
-
-    def begin_rows(self, rows: UniqueRows) -> Callable[[], Readings]:
-        """Start computing the questions about some rows; the returned function waits for them."""
-        finish: Callable[[], Readings] = self._engine().begin_rows(rows)
-        return finish
-
-    def _engine(self) -> Any:
-        return self.model.whole.engine(self.stream, **self.settings)
-
-
-@dataclass(frozen=True, slots=True)
 class CachedEngine:
-    """An engine of cached outputs; if one is missing, all questions go to `model`.
+    """An engine of cached outputs; if one is missing, all questions go to the engine of `load`.
 
     It forms the same batches as the network would, so that a batch is cached as a whole or not at
     all.
     """
 
-    model: LazyEngine
+    load: Callable[[], Any]
     show: MaskingRule
     vocabulary: int
     budget: Budget
@@ -323,11 +296,11 @@ class CachedEngine:
     def begin_rows(self, unique: UniqueRows) -> Callable[[], Readings]:
         """Look up all answers; if one is missing, query the model itself."""
         values = np.full((3, len(unique.gold)), np.nan)
-        for weighted in (True, False):
-            for group in unique.batches(self.budget, self.vocabulary, weighted):
-                if (numbers := self.answers.recall(unique, group, weighted)) is None:
-                    return self.model.begin_rows(unique)
-                values[:, unique.of(group)] = numbers
+        for group, weighted in unique.jobs(self.budget, self.vocabulary):
+            if (numbers := self.answers.recall(unique, group, weighted)) is None:
+                finish: Callable[[], Readings] = self.load().begin_rows(unique)
+                return finish
+            values[:, unique.of(group)] = numbers
         self.progress(0, unique.count)
         self.progress(unique.count, unique.count)
         return lambda: readings(values, unique.count)

@@ -12,10 +12,11 @@ import numpy as np
 
 from unmask.errors import DataError
 from unmask.models.batches import Budget, Progress, batches
-from unmask.models.output_cache import VectorOutputs
+from unmask.models.output_cache import VectorOutputs, salt
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.queries import Encoded
+from unmask.support.store import Store
 from unmask.text.contexts import Mention, VectorRequest
 from unmask.types import Floats
 
@@ -56,6 +57,22 @@ class SentenceVectors:
     budget: Budget = Budget()
     cache: VectorOutputs | None = None
     progress: Progress = lambda rows, total: None
+
+    @staticmethod
+    def of(
+        model: Any,
+        compute: Compute,
+        *,
+        layer: int | None = None,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> "SentenceVectors":
+        """The vectors of a model that `compute` gives; by default those of the last layer."""
+        cache = None if store is None else VectorOutputs(store, salt(model.provenance, "vectors"))
+        level, limit = -1 if layer is None else layer, model.abilities.limit
+        used = budget or Budget()
+        return SentenceVectors(compute, model.codec, limit, level, used, cache, progress)
 
     def has(self, words: Iterable[str]) -> set[str]:
         """Return the words whose pieces are not all unknown tokens."""

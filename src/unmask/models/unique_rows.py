@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from unmask.errors import NotApplicable
 from unmask.models.batches import Budget, batches
 from unmask.models.prefix_trees import TreeNumbers, tree_numbers
-from unmask.queries import EACH, LATER, Hidden, Ints, RowQueries, ranges, sums
+from unmask.queries import EACH, LATER, Hidden, Ints, RowQueries, ranges
 from unmask.types import Kind
 
 WORTH = 0.9  # trees pay if they leave at most this share of the tokens
-FEW_ROWS = 200  # below this number of rows, comparing them one by one is as fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +44,6 @@ class MaskingRule:
         return repr((self.mask, self.shift, self.apart, self.trees))
 
 
-def masked_rule(mask: int) -> MaskingRule:
-    """Write the mask token at hidden places."""
-    return MaskingRule(mask=mask)
-
-
 def causal_rule(trees: bool = False) -> MaskingRule:
     """Read from left to right: everything from the queried place on is hidden, and nothing else."""
 
@@ -67,18 +61,13 @@ def causal_rule(trees: bool = False) -> MaskingRule:
     return MaskingRule(shift=1, trees=trees, check=check)
 
 
-def permutation_rule() -> MaskingRule:
-    """Mask hidden places by `perm_mask`; `target_mapping` selects the queried places."""
-    return MaskingRule(apart=True)
-
-
 def masking_rule(kind: Kind, stream: str, codec: Any, trees: bool = False) -> MaskingRule:
     """Return the rule for a kind of model and a stream; `trees` if a causal network reads them."""
     if kind == "causal":
         return causal_rule(trees)
     if kind == "permutation" and stream not in ("written", "untyped"):
-        return permutation_rule()
-    return masked_rule(codec.mask_id)
+        return MaskingRule(apart=True)
+    return MaskingRule(mask=codec.mask_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +106,12 @@ class UniqueRows:
     def count(self) -> int:
         """The number of rows."""
         return len(self.starts) - 1
+
+    def jobs(self, budget: Budget, vocabulary: int) -> Iterator[tuple[Ints, bool]]:
+        """Yield all batches, each with whether it needs attention weights."""
+        for weighted in (True, False):
+            for group in self.batches(budget, vocabulary, weighted):
+                yield group, weighted
 
     def batches(self, budget: Budget, vocabulary: int, weighted: bool) -> Iterator[Ints]:
         """Yield batches of row numbers: rows that need attention weights, or the others."""
@@ -278,35 +273,9 @@ def _first_equal(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
     """Return for each row the first row with equal tokens, if the tokens alone identify a row."""
     if show.mask is None:
         return np.arange(len(starts) - 1)
-    if len(starts) > FEW_ROWS:
-        mixed = _mixed(tokens, np.diff(starts))
-        _, first, index = np.unique(mixed, return_index=True, return_inverse=True)
-        first_equal = np.asarray(first[index])
-        if _equal(
-            tokens, starts, first_equal
-        ):  # else two rows have the same hash, and all are compared
-            return first_equal
     data, size = tokens.tobytes(), tokens.itemsize
     first_rows: dict[bytes, int] = {}
     bounds = (starts * size).tolist()
     return np.array(
         [first_rows.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))], np.int64
     )
-
-
-def _mixed(tokens: Ints, lengths: Ints) -> NDArray[np.uint64]:
-    """Return a hash of each row [rows]."""
-    places = ranges(np.zeros(len(lengths), np.int64), lengths)
-    factors = np.random.default_rng(0).integers(1, 2**63, int(lengths.max(initial=0)), np.uint64)
-    with np.errstate(over="ignore"):
-        spread = (tokens.astype(np.uint64) + np.uint64(1)) * factors[places]
-        spread ^= spread >> np.uint64(29)
-        return sums(spread * np.uint64(0x9E3779B97F4A7C15), lengths) + lengths.astype(np.uint64)
-
-
-def _equal(tokens: Ints, starts: Ints, first_equal: Ints) -> bool:
-    """Whether each row equals the row that replaces it."""
-    lengths = np.diff(starts)
-    if (lengths != lengths[first_equal]).any():
-        return False
-    return bool((tokens == tokens[ranges(starts[:-1][first_equal], lengths)]).all())

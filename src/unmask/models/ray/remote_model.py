@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unmask.models.batches import Budget, Progress
-from unmask.models.output_cache import CachedOutputs, VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import CachedOutputs, outputs_of
 from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
 from unmask.models.ray.workers import Workers
@@ -43,20 +43,16 @@ class RemoteEngine:
         unique = find_unique_rows(row_queries_of(asks), attention, self.show)
         values = np.full((3, len(unique.gold)), np.nan)
         self.progress(0, unique.count)
-        pending = [job for job in self._groups(unique) if not self._recalled(unique, *job, values)]
+        jobs_of_rows = unique.jobs(self.budget, self.vocabulary)
+        pending = [job for job in jobs_of_rows if not self._recalled(unique, *job, values)]
         jobs = [(self.dtype, self.stream, unique.part(g), weighted) for g, weighted in pending]
-        for number, found_ in self.workers.scattered("answer", jobs):
+        for number, numbers in self.workers.scattered("answer", jobs):
             group, weighted = pending[number]
-            values[:, unique.of(group)] = found_
+            values[:, unique.of(group)] = numbers
             if self.answers is not None:
-                self.answers.note(unique, group, weighted, found_)
+                self.answers.note(unique, group, weighted, numbers)
             self.progress(len(group), unique.count)
         return readings(values, unique.count)
-
-    def _groups(self, unique: UniqueRows) -> Iterator[tuple[Any, bool]]:
-        for weighted in (True, False):
-            for group in unique.batches(self.budget, self.vocabulary, weighted):
-                yield group, weighted
 
     def _recalled(self, unique: UniqueRows, group: Any, weighted: bool, values: Floats) -> bool:
         numbers = None if self.answers is None else self.answers.recall(unique, group, weighted)
@@ -122,24 +118,13 @@ class RemoteModel:
         fields = (self.workers, self.precision, stream, show, size)
         return RemoteEngine(*fields, budget or Budget(), answers, progress)
 
-    def vectors(
-        self,
-        *,
-        layer: int | None = None,
-        budget: Budget | None = None,
-        store: Store | None = None,
-        progress: Progress = lambda rows, total: None,
-    ) -> SentenceVectors:
+    def vectors(self, **settings: Any) -> SentenceVectors:
         """Return the embedding engine; its batches run on workers."""
-        name = salt(self.provenance, "vectors")
-        answers = VectorOutputs(store, name) if store is not None else None
-        level = -1 if layer is None else layer
 
         def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
             return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        settings = (self.limit, level, budget or Budget(), answers, progress)
-        return SentenceVectors(compute, self.codec, *settings)
+        return SentenceVectors.of(self, compute, **settings)
 
 
 def load_remote(

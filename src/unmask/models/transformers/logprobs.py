@@ -273,15 +273,14 @@ class Engine:
     def _passes(self, unique: UniqueRows, values: Floats) -> Passes:
         """Yield passes as they are started; cached outputs need none."""
         vocabulary = int(self.net.config.vocab_size)
-        for weighted in (True, False):
-            for group in unique.batches(self.budget, vocabulary, weighted):
-                if (numbers := self._known(unique, group, weighted)) is not None:
-                    values[:, unique.of(group)] = numbers
-                    self.progress(len(group), unique.count)
-                    continue
-                for batch, answer in self._started(unique, group, weighted):
-                    fetch = partial(self._fetch, unique, batch, answer, weighted, values)
-                    yield StartedPass(answer.done, fetch)
+        for group, weighted in unique.jobs(self.budget, vocabulary):
+            if (numbers := self._known(unique, group, weighted)) is not None:
+                values[:, unique.of(group)] = numbers
+                self.progress(len(group), unique.count)
+                continue
+            for batch, answer in self._started(unique, group, weighted):
+                fetch = partial(self._fetch, unique, batch, answer, weighted, values)
+                yield StartedPass(answer.done, fetch)
 
     def _known(self, unique: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
         return None if self.answers is None else self.answers.recall(unique, group, weighted)

@@ -15,7 +15,7 @@ from unmask.models.batches import Budget, Progress, budget_for, full_speed
 from unmask.models.fast.cpu_layout import lay_out
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
-from unmask.models.output_cache import VectorOutputs, outputs_of, salt
+from unmask.models.output_cache import outputs_of
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.files import (
@@ -104,26 +104,14 @@ class TransformerModel:
     def close(self) -> None:
         """Do nothing: only memory is held."""
 
-    def vectors(
-        self,
-        *,
-        layer: int | None = None,
-        budget: Budget | None = None,
-        store: Store | None = None,
-        progress: Progress = lambda rows, total: None,
-    ) -> SentenceVectors:
-        """Return the embedding engine; the last layer by default."""
-        level = -1 if layer is None else layer
-        cache = store if self.cacheable else None
-        answers = (
-            VectorOutputs(cache, salt(self.provenance, "vectors")) if cache is not None else None
-        )
-        return SentenceVectors(
-            self._pooled, self.codec, self.limit, level, budget or Budget(), answers, progress
-        )
+    def vectors(self, *, store: Store | None = None, **settings: Any) -> SentenceVectors:
+        """Return the embedding engine."""
 
-    def _pooled(self, parts: Sequence[Batch]) -> Iterator[Floats]:
-        return (pooled(self.net, self.codec, *part) for part in parts)
+        def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
+            return (pooled(self.net, self.codec, *part) for part in parts)
+
+        cache = store if self.cacheable else None
+        return SentenceVectors.of(self, compute, store=cache, **settings)
 
     def budget(self, tokens: int | str) -> Budget:
         """Return the limits of one forward pass on the model's device."""
