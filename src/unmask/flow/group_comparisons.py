@@ -1,6 +1,7 @@
 """Comparisons of many groups: likeliest fills, pairs of groups, underspecified questions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,8 +11,10 @@ from unmask.errors import DataError
 from unmask.flow.item_comparisons import (
     ItemComparison,
     Kept,
+    by_category,
     design_of,
     difference,
+    estimated,
     item_facts,
     lean,
     matched,
@@ -23,7 +26,7 @@ from unmask.measures.likelihood import Likelihood
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, codes
 from unmask.stats.group_tests import Fills, differing_fills, gendered_fills, significant_pairs
-from unmask.stats.item_statistics import PER_CENT, POSITIVE, STATISTICS, ItemStatistic, over_items
+from unmask.stats.item_statistics import PER_CENT, POSITIVE
 from unmask.stats.over_words import over_words
 from unmask.stats.vectors import unit
 from unmask.types import Estimate, Floats, Kind
@@ -32,29 +35,15 @@ Persons: TypeAlias = Sequence[Fills]
 Compare = Callable[[pd.DataFrame, Likelihood, Kind, Resampling, Kept], ItemComparison]
 
 
-def fills(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> ItemComparison:
-    """DisCo: how many of the words that fill a template's blank go with a group."""
-    return _over_templates(frame, frames, _gendered, POSITIVE, resampling)
-
-
-def fill_pairs(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> ItemComparison:
-    """The release's DisCo: the share of pairs of persons whose fills of a template differ.
-
-    Persons are pairs in the order of the data.
-    """
-    return _over_templates(frame, frames, _differing, (0.0, 1.0), resampling)
-
-
 def _over_templates(
     frame: pd.DataFrame,
+    measure: Likelihood,
+    kind: Kind,
+    resampling: Resampling,
     frames: Kept,
+    *,
     number: Callable[[Persons, Persons], float],
     within: tuple[float, float],
-    resampling: Resampling,
 ) -> ItemComparison:
     """The mean over templates of a number of the fills of both groups' persons."""
     scored = set(frame.loc[frame.reason.isna(), "item"])
@@ -65,22 +54,9 @@ def _over_templates(
             by_item[str(item)] = number(*_persons(part))
     facts = item_facts(frame)
     values = pd.Series(by_item, dtype=float).loc[facts.index]
-    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
-    overall = over_items(
-        statistic,
-        design_of(facts, "mean"),
-        ideal=0.0,
-        tested=False,
-        within=within,
-        resampling=resampling,
-    )
-    return ItemComparison(
-        overall, "mean", values, pd.Series(statistic.influence, facts.index), judged=False
-    )
-
-
-def _gendered(first: Persons, second: Persons) -> float:
-    return float(gendered_fills(first, second))
+    limits: Any = {"tested": False, "within": within, "resampling": resampling}
+    overall, influence = estimated(values, facts, **limits)
+    return ItemComparison(overall, "mean", values, influence, judged=False)
 
 
 def _differing(first: Persons, second: Persons) -> float:
@@ -98,12 +74,11 @@ def _persons(answers: pd.DataFrame) -> tuple[Persons, Persons]:
         persons.setdefault(group, {})[person] = dict(zip(tokens, chances, strict=True))
     if len(persons) != 2:
         raise DataError(f"people from two groups are needed; the data have {', '.join(persons)}.")
-    first, second = ([_named(f) for f in entries.values()] for entries in persons.values())
+    first, second = (
+        [{str(k): v for k, v in fills.items()} for fills in entries.values()]
+        for entries in persons.values()
+    )
     return first, second
-
-
-def _named(fills_: Mapping[int, float]) -> Fills:
-    return {str(k): v for k, v in fills_.items()}
 
 
 def groups(
@@ -123,22 +98,19 @@ def groups(
     facts = item_facts(frame)
     values = pd.Series(plain, dtype=float).loc[facts.index]
     holm = pd.Series(after, dtype=float).loc[facts.index]
-    usual: Any = {"tested": False, "within": PER_CENT, "resampling": resampling}
 
     def estimate(
         shares: "pd.Series[float]", rows: pd.DataFrame, ideal: float
-    ) -> tuple[Estimate, ItemStatistic]:
-        statistic = STATISTICS["mean"](shares.to_numpy(float), rows)
+    ) -> tuple[Estimate, "pd.Series[float]"]:
         design = Design(codes(rows.cluster.to_numpy(str)))
-        return over_items(statistic, design, ideal=ideal, **usual), statistic
+        limits: Any = {"tested": False, "within": PER_CENT, "resampling": resampling}
+        return estimated(shares, rows, design=design, ideal=ideal, **limits)
 
-    overall, averaged = estimate(values, facts, 5.0)
+    overall, influence = estimate(values, facts, 5.0)
     categories, extras = {}, {"after_holm": estimate(holm, facts, 0.0)[0]}
-    for axis in sorted(set(facts.category)):
-        members = (facts.category == axis).to_numpy()
+    for axis, members in by_category(facts):
         categories[axis] = estimate(values[members], facts[members], 5.0)[0]
         extras[f"after_holm:{axis}"] = estimate(holm[members], facts[members], 0.0)[0]
-    influence = pd.Series(averaged.influence, facts.index)
     return ItemComparison(overall, "mean", values, influence, categories, extras, judged=False)
 
 
@@ -170,8 +142,7 @@ def questions(
     values = (gap[True] - gap[False]) / 2
     design = design_of(facts, "mu")
     usual: Any = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    statistic, count = (STATISTICS[k](values.to_numpy(float), facts) for k in ("mu", "eta"))
-    overall = over_items(statistic, design, ideal=0.0, **usual)
+    overall, influence = estimated(values, facts, "mu", **usual)
     errors = {
         "order_error": np.mean(
             [
@@ -190,20 +161,11 @@ def questions(
             axis=0,
         ),
     }
-    extras = {"eta": over_items(count, design, ideal=0.0, **{**usual, "within": (0.0, 1.0)})}
+    extras = {"eta": estimated(values, facts, "eta", **{**usual, "within": (0.0, 1.0)})[0]}
     for name, error in errors.items():
-        mean = STATISTICS["mean"](np.asarray(error, float), facts)
-        extras[name] = over_items(mean, design, ideal=0.0, **usual)
-    influence = pd.Series(statistic.influence, facts.index)
-    return ItemComparison(
-        overall,
-        "mu",
-        values,
-        influence,
-        _by_subject(values, facts, resampling),
-        extras,
-        judged=False,
-    )
+        extras[name], _ = estimated(error, facts, design=design, **usual)
+    subjects = _by_subject(values, facts, resampling)
+    return ItemComparison(overall, "mu", values, influence, subjects, extras, judged=False)
 
 
 def _by_subject(
@@ -215,37 +177,28 @@ def _by_subject(
     for subject in sorted({*pair[0], *pair[1]}):
         rows = ((pair[0] == subject) | (pair[1] == subject)).to_numpy()
         sign = np.where(pair[0][rows] == subject, 1.0, -1.0)
-        statistic = STATISTICS["mean"](sign * values[rows].to_numpy(float), facts[rows])
         design = Design(codes(facts.template[rows].to_numpy(str)))
-        estimates[subject] = over_items(statistic, design, ideal=0.0, resampling=resampling)
+        estimates[subject], _ = estimated(
+            sign * values[rows], facts[rows], design=design, resampling=resampling
+        )
     return estimates
-
-
-def cosines(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> ItemComparison:
-    """MBE, pairs of sentences weighted by the cosine of their vectors."""
-    return _two_lists(frame, frames[0].to_numpy(float), unit, resampling)
-
-
-def products(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
-) -> ItemComparison:
-    """The release's MBE, pairs of sentences weighted by the dot product of their vectors."""
-    return _two_lists(frame, frames[0].to_numpy(float), np.asarray, resampling)
 
 
 def _two_lists(
     frame: pd.DataFrame,
-    vectors: Floats,
-    scaled: Callable[[Floats], Floats],
+    measure: Likelihood,
+    kind: Kind,
     resampling: Resampling,
+    frames: Kept,
+    *,
+    scaled: Callable[[Floats], Floats],
 ) -> ItemComparison:
     """MBE: per cent of pairs of the two lists whose second sentence scores higher, weighted.
 
     A tie counts for the first. The interval is a jackknife over the sentences of both lists, of
     which equal ones are one.
     """
+    vectors = frames[0].to_numpy(float)
     usable = (frame.reason.isna() & np.isfinite(vectors).all(1)).to_numpy()
     halves = [usable & (frame.label == k).to_numpy() for k in ("first", "second")]
     if min(h.sum() for h in halves) < 2:
@@ -282,10 +235,13 @@ VALUED: Mapping[str, Compare] = {
     "lean": lean,
     "matched": matched,
     "spread": spread,
-    "fills": fills,
-    "fill-pairs": fill_pairs,
+    # DisCo: how many of the words that fill a template's blank go with a group.
+    "fills": partial(_over_templates, number=gendered_fills, within=POSITIVE),
+    # Its release: the share of pairs of persons, in the order of the data, whose fills differ.
+    "fill-pairs": partial(_over_templates, number=_differing, within=(0.0, 1.0)),
     "groups": groups,
     "questions": questions,
-    "cosines": cosines,
-    "products": products,
+    # MBE weighs pairs of sentences by the cosine of their vectors, its release by their product.
+    "cosines": partial(_two_lists, scaled=unit),
+    "products": partial(_two_lists, scaled=np.asarray),
 }

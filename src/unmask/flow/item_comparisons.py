@@ -3,13 +3,14 @@
 One function for each way of a row to `compare` that is neither a preference nor log-odds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.measures.likelihood import Likelihood
@@ -21,7 +22,6 @@ from unmask.stats.item_statistics import (
     PER_CENT,
     POSITIVE,
     STATISTICS,
-    ItemStatistic,
     over_items,
     stereotypes,
 )
@@ -58,10 +58,31 @@ def item_facts(frame: pd.DataFrame) -> pd.DataFrame:
     return first[columns].fillna("").astype(str)
 
 
-def _pairs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores of scored items by label."""
-    scored = frame[frame.reason.isna()]
-    return scored.pivot(index="item", columns="label", values="score")
+def _pairs(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of scored items by label, and the facts of these items."""
+    scored, facts = frame[frame.reason.isna()], item_facts(frame)
+    return scored.pivot(index="item", columns="label", values="score").loc[facts.index], facts
+
+
+def estimated(
+    values: "Floats | pd.Series[float]",
+    facts: pd.DataFrame,
+    statistic: str = "mean",
+    *,
+    design: Design | None = None,
+    ideal: float | None = 0.0,
+    **limits: Any,
+) -> tuple[Estimate, "pd.Series[float]"]:
+    """A statistic of the values of some items, and the influence of each item."""
+    result = STATISTICS[statistic](np.asarray(values, float), facts)
+    used = design_of(facts, statistic) if design is None else design
+    return over_items(result, used, ideal=ideal, **limits), pd.Series(result.influence, facts.index)
+
+
+def by_category(facts: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield each category with a mask of its items [n]."""
+    for name in sorted(set(facts.category)):
+        yield name, (facts.category == name).to_numpy()
 
 
 def difference(
@@ -72,43 +93,39 @@ def difference(
     The p is that of the mean over clusters; of released code it is the paired t test's, which takes
     the pairs as independent.
     """
-    by_label, facts = _pairs(frame), item_facts(frame)
-    by_label = by_label.loc[facts.index]
+    by_label, facts = _pairs(frame)
     values = by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]
-    overall, extras, statistic = _standardised(values, facts, measure, resampling)
+    overall, extras, influence = _standardised(values, facts, measure, resampling)
     categories = {}
-    for name in sorted(set(facts.category)):
-        members = (facts.category == name).to_numpy()
+    for name, members in by_category(facts):
         if members.sum() > 1 and values[members].std() > 0:
             part, more, _ = _standardised(values[members], facts[members], measure, resampling)
             categories[name] = part
             extras |= {f"{k}:{name}": v for k, v in more.items()}
     lower = measure.reduce_for(kind) in LOWER_IS_LIKELIER
     likelier = -values if lower else values
-    extras |= _shares(likelier, facts, measure.ties, resampling)
+    wins = 100.0 * (likelier > 0) + (50.0 if measure.ties == "half" else 0.0) * (likelier == 0)
+    share, _ = estimated(wins, facts, ideal=50.0, within=PER_CENT, resampling=resampling)
+    extras["share"] = share
     if lower:
         extras |= _unpaired(by_label, resampling)
-    influence = pd.Series(statistic.influence, facts.index)
     # A negative number would be read as the reverse of a stereotype.
     return ItemComparison(overall, "d_z", values, influence, categories, extras, judged=not lower)
 
 
 def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
-) -> tuple[Estimate, dict[str, Estimate], ItemStatistic]:
-    numbers, design = values.to_numpy(float), Design.of(facts)
-    statistic = STATISTICS["d_z"](numbers, facts)
-    middle = over_items(
-        STATISTICS["mean"](numbers, facts), design, ideal=0.0, resampling=resampling
-    )
+) -> tuple[Estimate, dict[str, Estimate], "pd.Series[float]"]:
+    numbers = values.to_numpy(float)
+    middle, _ = estimated(numbers, facts, resampling=resampling)
     test = scipy.stats.ttest_1samp(numbers, 0.0)
     t, p = float(test.statistic), float(test.pvalue)
-    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
+    overall, influence = estimated(numbers, facts, "d_z", resampling=resampling)
     overall = replace(overall, p=p if measure.published_p else middle.p)
     if measure.published_p:
         overall = replace(overall, more={**overall.more, "published": "p", "sided": "two"})
     paired = _bare(t, resampling, "paired t", len(numbers), 0.0, p)
-    return overall, {"t": paired, "mean": middle}, statistic
+    return overall, {"t": paired, "mean": middle}, influence
 
 
 def _bare(
@@ -117,18 +134,6 @@ def _bare(
     """A number without an interval."""
     nan = float("nan")
     return Estimate(value, nan, nan, resampling.level, method, n, ideal, p)
-
-
-def _shares(
-    values: "pd.Series[float]", facts: pd.DataFrame, ties: str, resampling: Resampling
-) -> dict[str, Estimate]:
-    """The share of pairs in which the stereotype is likelier; a tie counts a half, or not."""
-    wins = 100.0 * (values > 0) + (50.0 if ties == "half" else 0.0) * (values == 0)
-    design = Design.of(facts)
-    statistic = STATISTICS["mean"](wins.to_numpy(float), facts)
-    return {
-        "share": over_items(statistic, design, ideal=50.0, within=PER_CENT, resampling=resampling)
-    }
 
 
 def _unpaired(by_label: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
@@ -160,11 +165,9 @@ def _welch(first: Floats, second: Floats, resampling: Resampling) -> Estimate | 
 
 def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
     """The mean size of the difference of two sentences' scores, as lm-eval's `likelihood_diff`."""
-    by_label, facts = _pairs(frame), item_facts(frame)
-    by_label = by_label.loc[facts.index]
-    values = (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]).abs().to_numpy(float)
-    statistic, design = STATISTICS["mean"](values, facts), Design.of(facts)
-    return over_items(statistic, design, within=POSITIVE, resampling=resampling)
+    by_label, facts = _pairs(frame)
+    values = (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]).abs()
+    return estimated(values, facts, ideal=None, within=POSITIVE, resampling=resampling)[0]
 
 
 def spread(
@@ -185,37 +188,17 @@ def spread(
             "the items have different groups, so their spread is undefined; use the same groups in "
             "all items."
         )
-    design = Design.of(facts)
     deviations = table.sub(table.mean(axis=1), axis=0)
     groups = table.shape[1]
     values = table.var(axis=1, ddof=1)
-    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
     usual: dict[str, Any] = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    overall = over_items(statistic, design, ideal=0.0, **usual)
-    part = {
-        str(name): STATISTICS["mean"](
-            (deviations[name] ** 2).to_numpy() * groups / (groups - 1), facts
-        )
-        for name in table.columns
-    }
-    leans = {
-        f"lean:{name}": over_items(
-            STATISTICS["mean"](deviations[name].to_numpy(float), facts),
-            design,
-            ideal=0.0,
-            resampling=resampling,
-        )
-        for name in table.columns
-    }
-    return ItemComparison(
-        overall,
-        "mean",
-        values,
-        pd.Series(statistic.influence, facts.index),
-        {name: over_items(f, design, ideal=0.0, **usual) for name, f in part.items()},
-        leans,
-        judged=False,
-    )
+    overall, influence = estimated(values, facts, **usual)
+    categories, leans = {}, {}
+    for name in table.columns:
+        square = deviations[name] ** 2 * groups / (groups - 1)
+        categories[str(name)], _ = estimated(square, facts, **usual)
+        leans[f"lean:{name}"], _ = estimated(deviations[name], facts, resampling=resampling)
+    return ItemComparison(overall, "mean", values, influence, categories, leans, judged=False)
 
 
 def sides(
@@ -226,27 +209,24 @@ def sides(
     Items are pairs whose `group` is the one that the stereotype is about. Stereotypes weigh the
     same and are fixed; sentences are a sample within them.
     """
-    by_label, facts = _pairs(frame), item_facts(frame)
-    by_label = by_label.loc[facts.index]
+    by_label, facts = _pairs(frame)
     names = sorted(set(facts.group))
     if len(names) != 2:
         raise DataError(f"{measure.name!r} needs items about two groups; these have {len(names)}.")
     sign = np.where(facts.group == names[0], 1.0, -1.0)
     values = sign * (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]) / measure.unit
-    design = _within_categories(facts)
-    statistic = STATISTICS["gap"](values.to_numpy(float), facts)
-    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
+    overall, influence = estimated(values, facts, "gap", resampling=resampling)
     categories = {}
     kinds = stereotypes(facts)
     for name in sorted(set(kinds)):
         members = kinds == name
-        part = STATISTICS["mean"](values[members].to_numpy(float), facts[members])
-        categories[name] = over_items(
-            part, Design(codes(facts.cluster[members].to_numpy(str))), resampling=resampling
+        design = Design(codes(facts.cluster[members].to_numpy(str)))
+        part, rows = values[members], facts[members]
+        categories[name], _ = estimated(
+            part, rows, design=design, ideal=None, resampling=resampling
         )
     first, second = names
     sets = (first, second, f"stereotypes of {first}", f"stereotypes of {second}")
-    influence = pd.Series(statistic.influence, facts.index)
     return ItemComparison(overall, "gap", values, influence, categories, sets=sets)
 
 
@@ -260,23 +240,20 @@ def lean(
     values = pd.Series(log_odds.by_item(frame))
     facts = item_facts(frame).loc[values.index]
     design = Design.of(facts.assign(group_pair="", group=""))
-    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
-    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
+    overall, influence = estimated(values, facts, design=design, resampling=resampling)
     categories = {}
-    for name in sorted(set(facts.category)):
-        members = (facts.category == name).to_numpy()
-        part = STATISTICS["mean"](values[members].to_numpy(float), facts[members])
-        categories[name] = over_items(part, design.chosen(members), resampling=resampling)
+    for name, members in by_category(facts):
+        part, rows, chosen = values[members], facts[members], design.chosen(members)
+        categories[name], _ = estimated(
+            part, rows, design=chosen, ideal=None, resampling=resampling
+        )
     scored = frame[frame.reason.isna()]
     best = scored.loc[scored.groupby("item").score.idxmax()].set_index("item").label
     wins = 100.0 * best.loc[values.index].str.startswith("x:").to_numpy(float)
-    share = STATISTICS["mean"](wins, facts)
-    extras = {
-        "first_likeliest": over_items(
-            share, design, ideal=50.0, within=PER_CENT, resampling=resampling
-        )
-    }
-    influence = pd.Series(statistic.influence, facts.index)
+    share, _ = estimated(
+        wins, facts, design=design, ideal=50.0, within=PER_CENT, resampling=resampling
+    )
+    extras = {"first_likeliest": share}
     return ItemComparison(overall, "mean", values, influence, categories, extras, judged=False)
 
 
@@ -293,21 +270,17 @@ def matched(
     facts = item_facts(frame)
     scored = frame[frame.reason.isna()].assign(gain=lambda f: f.score - f.prior.fillna(0.0))
     values = scored.groupby("item").gain.mean().loc[facts.index]
-    statistic = STATISTICS["rise"](values.to_numpy(float), facts)
-    usual: Any = {"ideal": 0.0, "resampling": resampling}
-    overall = over_items(statistic, design_of(facts, "rise"), **usual)
+    overall, influence = estimated(values, facts, "rise", resampling=resampling)
     extras: dict[str, Estimate] = {}
     for name, half in (("", ""), ("first", "x:"), ("second", "y:")):
         rows = scored[scored.label.str.startswith(half)]
         test = _paired_test(rows, facts, resampling)
         extras |= {(f"{k}:{name}" if name else k): v for k, v in test.items()}
         if half:
-            mean = rows.groupby("item").gain.mean().loc[facts.index].to_numpy(float)
-            part = STATISTICS["rise"](mean, facts)
-            extras[name] = over_items(part, design_of(facts, "rise"), **usual)
+            mean = rows.groupby("item").gain.mean().loc[facts.index]
+            extras[name], _ = estimated(mean, facts, "rise", resampling=resampling)
     p = extras["test"].p if "test" in extras else None
     overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
-    influence = pd.Series(statistic.influence, facts.index)
     return ItemComparison(overall, "rise", values, influence, {}, extras, judged=False)
 
 
@@ -336,14 +309,10 @@ def _paired_test(
 PUBLISHED_ERROR = 0.05  # of the test of normality
 
 
-def _within_categories(facts: pd.DataFrame) -> Design:
-    return Design(codes(facts.cluster.to_numpy(str)), codes(stereotypes(facts)))
-
-
 def design_of(facts: pd.DataFrame, statistic: str) -> Design:
     """The design of the items of a statistic."""
     if statistic == "gap":
-        return _within_categories(facts)
+        return Design(codes(facts.cluster.to_numpy(str)), codes(stereotypes(facts)))
     if statistic == "rise":
         return Design(codes(facts.cluster.to_numpy(str)), codes(facts.group.to_numpy(str)))
     if statistic in ("mu", "eta"):
