@@ -34,6 +34,7 @@ from unmask.text.contexts import Mention, VectorRequest
 from unmask.text.inflection import lexemes
 from unmask.types import (
     ANTISTEREOTYPE,
+    EMPTY,
     STEREOTYPE,
     UNRELATED,
     Coverage,
@@ -50,13 +51,19 @@ MANY_UNKNOWN = 5.0  # per cent of the tokens
 
 
 class Estimates(NamedTuple):
-    """What comes of comparing sentence scores: estimates, ties, and the drawn effects if any."""
+    """The estimates from comparing sentence scores, and what a result records about them.
+
+    `drawn` has the drawn effects, if any; `judged` says whether a verdict can be given.
+    """
 
     overall: Estimate
-    by_category: dict[str, Estimate]
-    extras: dict[str, Estimate]
+    by_category: Mapping[str, Estimate]
+    extras: Mapping[str, Estimate]
     ties: int
     drawn: Floats | None = None
+    judged: bool = True
+    settings: Mapping[str, Any] = EMPTY
+    notes: tuple[str, ...] = ()
 
 
 def result(
@@ -76,28 +83,24 @@ def result(
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = accuracy_of(frame, resampling, about, scored.gold) if measure.accuracy else None
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    notes: tuple[str, ...] = ()  # about the replies of a chat model
     if measure.compare in VALUED:
         frames = (
             (sentence_vectors(model, data, measure, options),)
             if measure.pool
             else scored.token_frames
         )
-        item_comparison = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
-        estimates, frame = (
-            _as_estimates(item_comparison, rounded),
-            valued_columns(frame, item_comparison),
-        )
+        comparison = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
+        estimates, frame = of_items(comparison, rounded), valued_columns(frame, comparison)
     elif measure.question is not None:
-        item_comparison = None
         samples = int(getattr(model, "samples", 0))
-        estimates, frame, notes = _choices(rounded, scored, measure, data, resampling, samples)
+        estimates, frame = _choices(rounded, scored, measure, data, resampling, samples)
     else:
-        item_comparison = None
         prefer = partial(_preferences, about=about)
         comparers: dict[str, Callable[..., Estimates]]
         comparers = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
         estimates = comparers[measure.compare](rounded, data, measure, model.kind, resampling)
+        notes = tied(estimates.ties, measure.ties)
+        estimates = estimates._replace(settings=_sets(data), notes=notes)
     lost = frame.reason.notna().to_numpy()
     unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
     counts_by_reason = unscored.reason.value_counts()
@@ -117,22 +120,19 @@ def result(
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
         | _chat(model, measure)
-        | (_sets(data) if item_comparison is None else valued_settings(item_comparison)),
+        | dict(estimates.settings),
         provenance=provenance(model, measure, data),
         items=frame,
-        notes=notes
+        notes=estimates.notes
         + model.abilities.remarks
         + _chat_notes(model, measure)
         + tuple(data.about.get("notes", ()))
         + _unknown(scored)
         + contradiction(estimates.overall)
-        + (tied(estimates.ties, measure.ties) if item_comparison is None else item_comparison.notes)
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_main_extras(measure, estimates),
-        verdicts={}
-        if is_control(data.name)
-        else _verdicts(measure, estimates, item_comparison, options),
+        verdicts={} if is_control(data.name) else _verdicts(measure, estimates, options),
         artifacts=_artifacts(scored, estimates.drawn, options),
     )
 
@@ -144,12 +144,13 @@ def _choices(
     data: Dataset,
     resampling: Resampling,
     samples: int,
-) -> tuple[Estimates, pd.DataFrame, tuple[str, ...]]:
-    """What a chat model chooses, the frame with its replies, and what a reader must know."""
+) -> tuple[Estimates, pd.DataFrame]:
+    """What a chat model chooses, and the frame with its replies."""
     replies = replied(frame, scored.token_frames, measure, data, samples)
     extras, notes = extras_of(replies, measure, resampling)
     estimates = preferences(replies.frame, ties=measure.ties, macro=False, resampling=resampling)
-    return without_declined(estimates, extras), replies.frame, notes
+    notes += tied(estimates.ties, measure.ties)
+    return without_declined(estimates, extras)._replace(notes=notes), replies.frame
 
 
 def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
@@ -179,14 +180,24 @@ def sentence_vectors(
     return pd.DataFrame(engine.embed(requests))
 
 
-def _as_estimates(item_comparison: ItemComparison, frame: pd.DataFrame) -> Estimates:
-    extras = dict(item_comparison.extras)
+def of_items(comparison: ItemComparison, frame: pd.DataFrame) -> Estimates:
+    """The estimates of a comparison by values of items."""
+    settings: dict[str, Any] = {"random": "attributes"}
+    if comparison.statistic:
+        settings = {"statistic": comparison.statistic}
+    settings |= {"sets": list(comparison.sets)} if comparison.sets else {}
     return Estimates(
-        item_comparison.overall, dict(item_comparison.by_category), extras, equal_pairs(frame)
+        comparison.overall,
+        comparison.by_category,
+        comparison.extras,
+        _equal_pairs(frame),
+        judged=comparison.judged,
+        settings=settings,
+        notes=comparison.notes,
     )
 
 
-def equal_pairs(frame: pd.DataFrame) -> int:
+def _equal_pairs(frame: pd.DataFrame) -> int:
     """How many items have the same score for their stereotype and their antistereotype."""
     first, second = (
         frame[frame.label == name].drop_duplicates("item").set_index("item").score
@@ -198,24 +209,9 @@ def equal_pairs(frame: pd.DataFrame) -> int:
     return int((first == second).sum())
 
 
-def valued_settings(item_comparison: ItemComparison) -> dict[str, Any]:
-    """The settings of a comparison by item values: its statistic, and the names of the sets."""
-    settings = (
-        {"statistic": item_comparison.statistic}
-        if item_comparison.statistic
-        else {"random": "attributes"}
-    )
-    return settings | ({"sets": list(item_comparison.sets)} if item_comparison.sets else {})
-
-
-def _verdicts(
-    measure: Likelihood,
-    estimates: Estimates,
-    item_comparison: ItemComparison | None,
-    options: Options,
-) -> dict[str, Any]:
+def _verdicts(measure: Likelihood, estimates: Estimates, options: Options) -> dict[str, Any]:
     """Undecided verdicts by category; none for a baseline or for a value that is not judged."""
-    if measure.baseline or (item_comparison is not None and not item_comparison.judged):
+    if measure.baseline or not estimates.judged:
         return {}
     categories = [k for k, v in estimates.by_category.items() if v.ideal is not None]
     return undecided(categories, measure.compared, options.least)

@@ -16,7 +16,7 @@ from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError, NotApplicable
-from unmask.flow.estimates import equal_pairs, estimates_of, tied, valued_settings
+from unmask.flow.estimates import Estimates, estimates_of, of_items, tied
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import valued_columns
 from unmask.flow.items import data_facts, sentence_rows
@@ -78,8 +78,6 @@ def score_file(
             "the measure that produced the scores with -x."
         )
     row = None if measure is None else _row(measure, dataset)
-    if row is not None and row.compare in VALUED:
-        return assessed([_compared(path, dataset, frame, row, rows, resampling, least)])[0]
     rule: Ties = "drop" if choices else "half" if row is None else row.ties
     result = _result(path, dataset, frame, row, rule, rows, resampling, least)
     return with_verdicts(assessed([result]))[0]
@@ -100,40 +98,42 @@ def _result(
     `rows` scores of the file do not belong to the data.
     """
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
-    compared: ScaleName = "preference" if row is None else row.compared
-    average = "macro" if dataset.shape == "triplets" else "micro"
-    settings: dict[str, Any] = {"ties": rule, "decimals": None, "average": average}
+    scored = len(dataset.items) - missing
     if row is not None:
-        kind = next(iter(row.kinds))
-        _check_range(frame, row, kind, path)
+        _check_range(frame, row, next(iter(row.kinds)), path)
         frame = frame.assign(measure=row.name)
-        settings |= {"decimals": row.decimals, "average": row.average}
-        settings["probabilities"] = row.reduce_for(kind) in PROBABILITIES
-    overall, categories, extras, ties, _ = estimates_of(frame, compared, settings, resampling)
-    if ties == len(dataset.items) - missing:
-        raise DataError(
-            f"all {ties} scored items in {path} are ties, so there is no preference to measure; "
-            "check how the scores were computed."
-        )
+    if row is not None and row.compare in VALUED:
+        estimates, frame = _by_value(frame, row, resampling)
+        shown = row.shows
+    else:
+        estimates = _by_preference(frame, row, rule, dataset, resampling)
+        if estimates.ties == scored:
+            raise DataError(
+                f"all {scored} scored items in {path} are ties, so there is no preference to "
+                "measure; check how the scores were computed."
+            )
+        shown = ("lms", "deviation", "icat")
+    compared: ScaleName = "preference" if row is None else row.compared
+    judged = [k for k, v in estimates.by_category.items() if v.ideal is not None]
     return Result(
         spec=Spec(str(frame.model.iloc[0]), row.name if row else "scores", dataset.name),
         compared=compared,
-        overall=overall,
-        by_category=categories,
-        extras=extras,
+        overall=estimates.overall,
+        by_category=estimates.by_category,
+        extras=estimates.extras,
         accuracy=None,
         coverage=Coverage(
             items=len(dataset.items),
-            scored=len(dataset.items) - missing,
-            ties=ties,
+            scored=scored,
+            ties=estimates.ties,
             reasons=_reasons(frame),
             unused=rows,
         ),
-        settings={"seed": resampling.seed, "cluster": dataset.cluster, **settings},
+        settings={"seed": resampling.seed, "cluster": dataset.cluster, **estimates.settings},
         notes=(
             *dataset.about.get("notes", ()),
             *_foreign(rows, dataset.name),
-            *tied(ties, rule),
+            *estimates.notes,
             *_losses(frame),
         ),
         provenance={
@@ -142,9 +142,38 @@ def _result(
             "measure": {"cite": list(row.cite) if row else []},
         },
         items=frame,
-        shown=tuple(k for k in extras if k in ("lms", "deviation", "icat")),
-        verdicts=undecided(categories, compared, least),
+        shown=tuple(k for k in shown if k in estimates.extras),
+        verdicts=undecided(judged, compared, least) if estimates.judged else {},
     )
+
+
+def _by_preference(
+    frame: pd.DataFrame,
+    row: Likelihood | None,
+    rule: Ties,
+    dataset: Dataset,
+    resampling: Resampling,
+) -> Estimates:
+    """The estimates of scores that are compared as shares of pairs, or as factors."""
+    average = "macro" if dataset.shape == "triplets" else "micro"
+    settings: dict[str, Any] = {"ties": rule, "decimals": None, "average": average}
+    if row is not None:
+        settings |= {"decimals": row.decimals, "average": row.average}
+        settings["probabilities"] = row.reduce_for(next(iter(row.kinds))) in PROBABILITIES
+    compared: ScaleName = "preference" if row is None else row.compared
+    estimates = estimates_of(frame, compared, settings, resampling)
+    return estimates._replace(settings=settings, notes=tied(estimates.ties, rule))
+
+
+def _by_value(
+    frame: pd.DataFrame, row: Likelihood, resampling: Resampling
+) -> tuple[Estimates, pd.DataFrame]:
+    """The estimates of a measure with a number of its own, and the items with their values."""
+    frame = frame.assign(prior=math.nan)
+    comparison = VALUED[row.compare](frame, row, next(iter(row.kinds)), resampling, ())
+    estimates = of_items(comparison, frame)
+    settings = {"decimals": None, **estimates.settings}
+    return estimates._replace(settings=settings), valued_columns(frame, comparison)
 
 
 def _row(name: str, data: Dataset) -> Likelihood:
@@ -160,50 +189,6 @@ def _row(name: str, data: Dataset) -> Likelihood:
             f"{name!r} needs priors, which a file of scores does not contain; leave -x out."
         )
     return row
-
-
-def _compared(
-    path: Path,
-    dataset: Dataset,
-    frame: pd.DataFrame,
-    row: Likelihood,
-    rows: int,
-    resampling: Resampling,
-    least: Threshold,
-) -> Result:
-    """The measure's own number of scores that were made elsewhere."""
-    kind = next(iter(row.kinds))
-    _check_range(frame, row, kind, path)
-    frame = frame.assign(measure=row.name, prior=math.nan)
-    statistic = VALUED[row.compare](frame, row, kind, resampling, ())
-    missing = frame.loc[frame.reason.notna(), "item"].nunique()
-    facts = {"seed": resampling.seed, "decimals": None, "cluster": dataset.cluster}
-    categories = {k: v for k, v in statistic.by_category.items() if v.ideal is not None}
-    return Result(
-        spec=Spec(str(frame.model.iloc[0]), row.name, dataset.name),
-        compared=row.compared,
-        overall=statistic.overall,
-        by_category=statistic.by_category,
-        extras=statistic.extras,
-        accuracy=None,
-        coverage=Coverage(
-            len(dataset.items),
-            len(dataset.items) - missing,
-            equal_pairs(frame),
-            _reasons(frame),
-            unused=rows,
-        ),
-        settings=facts | valued_settings(statistic),
-        notes=(*dataset.about.get("notes", ()), *_foreign(rows, dataset.name), *statistic.notes),
-        provenance={
-            "file": path.name,
-            "data": data_facts(dataset),
-            "measure": {"cite": list(row.cite)},
-        },
-        items=valued_columns(frame, statistic),
-        shown=tuple(k for k in row.shows if k in statistic.extras),
-        verdicts=undecided(categories, row.compared, least) if statistic.judged else {},
-    )
 
 
 def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -> None:
