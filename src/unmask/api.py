@@ -75,34 +75,17 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     checked_names(options)
     settings = Options(**options)
     measure_list, data_list = _several(measures), _several(data)
-    named_models, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
+    named_models, name_notes = _named_apart([_loaded(m, settings) for m in _several(models)])
     if not named_models:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     suites = {} if measure_list else {id(m): SUITES[kind(m)] for m in named_models}
-    rows = _distinct(find(m) for m in measure_list or [n for s in suites.values() for n in s])
-    for row in rows:
-        check_own_name(row)
-    sets = _told_apart(
-        d
-        for name in data_list or catalogue.SUITE
-        for d in catalogue.resolve(
-            name,
-            exclude_flagged=settings.exclude_flagged,
-            encoding=settings.encoding,
-            cluster=settings.cluster,
-        )
-    )
-    sets, exclusion_notes = _excluding(sets, settings.exclude, named_models)
-    if settings.limit is not None:
-        sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
+    rows = _rows(measure_list or [n for s in suites.values() for n in s])
+    sets, set_notes = _sets(data_list or catalogue.SUITE, settings, named_models)
     named_both = bool(measure_list and data_list)
     pairs = [(m, d) for d in sets for m in rows if takes(m, d) and (named_both or meant_for(m, d))]
-    notes = (
-        same_name
-        + exclusion_notes
-        + _unmatched(rows, sets, pairs, bool(measure_list), bool(data_list))
-        + _unused(settings, pairs)
-    )
+    notes = name_notes + set_notes
+    notes += _unmatched(rows, sets, pairs, bool(measure_list), bool(data_list))
+    notes += _unused(settings, pairs)
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
     specs = [
         spec(model, m, d, settings)
@@ -114,16 +97,39 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     results = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
     if not results:
         raise failures[0][1]
-    lost = {s.in_names().model: e for s, e in failures if isinstance(e, ModelError)}
-    notes += [f"{model} failed: {error}" for model, error in lost.items()]
-    notes += [
-        f"{s.title} was not scored for {s.in_names().model}: {error}"
-        for s, error in failures
-        if (measure_list or not isinstance(error, NotApplicable))
-        and not isinstance(error, ModelError)
-    ]
+    lost, failure_notes = _failed(failures, bool(measure_list))
+    notes += failure_notes
     notes += _following(results) + _unsided(results) + _not_people(results) + _whole_run(results)
-    return Results(results, notes, tuple(lost))
+    return Results(results, notes, lost)
+
+
+def _sets(
+    names: Sequence[Any], settings: Options, models: Sequence[str | Path | Model]
+) -> tuple[list[Data], list[str]]:
+    """The data sets as the options want them, and notes on excluded items."""
+    reading = {k: getattr(settings, k) for k in ("exclude_flagged", "encoding", "cluster")}
+    sets = _told_apart(d for name in names for d in catalogue.resolve(name, **reading))
+    sets, notes = _excluding(sets, settings.exclude, models)
+    if settings.limit is not None:
+        sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
+    return sets, notes
+
+
+def _failed(
+    failures: Sequence[tuple[Spec, UnmaskError]], named: bool
+) -> tuple[tuple[str, ...], list[str]]:
+    """The models that failed, and a note on each failure.
+
+    A measure of a suite that does not apply to a model is no failure: nobody `named` it.
+    """
+    lost = {s.in_names().model: e for s, e in failures if isinstance(e, ModelError)}
+    notes = [f"{model} failed: {error}" for model, error in lost.items()]
+    for failed_spec, error in failures:
+        in_suite = not named and isinstance(error, NotApplicable)
+        if not in_suite and not isinstance(error, ModelError):
+            model = failed_spec.in_names().model
+            notes.append(f"{failed_spec.title} was not scored for {model}: {error}")
+    return tuple(lost), notes
 
 
 def _excluding(
@@ -290,10 +296,11 @@ def _with_progress(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**options, "progress": advance}
 
 
-def _distinct(rows: Iterable[Measure]) -> list[Measure]:
-    """Each row once; two different rows of one name could not be told apart."""
+def _rows(measures: Iterable[Any]) -> list[Measure]:
+    """The row of each measure once; two different rows of one name could not be told apart."""
     rows_by_name: dict[str, Measure] = {}
-    for row in rows:
+    for row in map(find, measures):
+        check_own_name(row)
         if rows_by_name.setdefault(row.name, row) != row:
             raise UnmaskError(f"two measures are named {row.name!r}; give them different names.")
     return list(rows_by_name.values())
