@@ -7,6 +7,7 @@ which headless Chromium prints. Without Chromium these tests are skipped.
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -613,3 +614,13 @@ def test_headings_tell_results_of_one_name_apart():
     assert html_page.headings(results[:1]) == ["w-seat on weat-6"]
     made = html_page.page(results)
     assert {name for _, name in made.contents} >= set(heads)
+
+
+def test_links_to_parts_have_the_names_of_their_headings(results, tmp_path):
+    page_text = html_page.report(results, tmp_path / "report.html").read_text()
+    nav = re.search(r'<nav aria-label="Parts.*?</nav>', page_text, re.DOTALL)[0]
+    links = re.findall(r'href="#([\w-]+)">([^<]+)<', nav)
+    assert len(links) > 4
+    for name, text in links:
+        part = page_text[page_text.index(f'id="{name}"') :]
+        assert re.search(r"<h2[^>]*>([^<]+)</h2>", part)[1] == text

@@ -69,7 +69,7 @@ class Page:
             ("answer", "Answer", self.openings or self.differences or self.claims),
             ("evidence", "Evidence", self.evidence),
             ("items-behind", "Items", self.explorer),
-            ("numbers", "PageTable", self.tables),
+            ("numbers", "Numbers", self.tables),
             ("figures", "Figures", self.figures),
             ("found", "Measure by measure", self.cards),
             ("read", "How to read this", True),
