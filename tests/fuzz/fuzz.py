@@ -432,7 +432,7 @@ def run_damaged_results(w: World, rng: random.Random) -> Any:
         (broken / name).write_bytes(damaged(data, rng) if name == hurt else data)
     if rng.random() < 0.2:  # results of another version, older or newer
         content = json.loads((w.done / "results.json").read_text())
-        content["schema"] = rng.choice([0, 1, 1, 2, 3, "2", None])
+        content["schema"] = rng.choice([0, 1, 2, 2, 3, "2", None])
         (broken / "results.json").write_text(json.dumps(content))
         (broken / "items.parquet").write_bytes((w.done / "items.parquet").read_bytes())
     out = w.folder / "out"

@@ -32,31 +32,40 @@ def test_files_follow_the_schema_and_come_back_whole(made, tmp_path):
         )
 
 
-def former(made):
-    """The same results as version 1 wrote them."""
-    out = []
-    for result in made:
-        record = files.to_record(result)
-        spec = record.pop("spec")
-        for one in [record["overall"], *record["extras"].values(), *record["by_category"].values()]:
-            one["more"]["se"] = one.pop("se")
-        if record["accuracy"]:
-            record["accuracy"]["more"]["se"] = record["accuracy"].pop("se")
-        for key in ("compared", "notes", "shown"):
-            del record[key]
-        out.append({k: spec[k] for k in ("model", "measure", "data")} | record)
-    return {"results": out}
+WORDS = {"inconclusive": "cannot tell", "negligible": "not by more", "reversed": "biased"}
 
 
-def test_the_former_form_is_still_read(made, tmp_path):
+def former(record):
+    """A result as version 2 of the format has it."""
+    estimates = [record["overall"], *record["extras"].values(), *record["by_category"].values()]
+    for estimate in estimates:
+        if "mde" in estimate["more"]:
+            estimate["more"]["detectable"] = estimate["more"].pop("mde")
+    extras = {k.replace("adjusted", "stereotype"): v for k, v in record["extras"].items()}
+    verdicts = {
+        k: {**v, "word": WORDS.get(v["word"], v["word"])} for k, v in record["verdicts"].items()
+    }
+    return {**record, "extras": extras, "verdicts": verdicts}
+
+
+def test_results_of_version_2_are_read(made, tmp_path):
     unmask.save(made, tmp_path)
-    frame = pd.read_parquet(tmp_path / "items.parquet").drop(columns="result")
+    columns = {"group_pair": "family", "group": "side", "template": "frame", "influence": "pull"}
+    frame = pd.read_parquet(tmp_path / "items.parquet").rename(columns=columns)
     frame.to_parquet(tmp_path / "items.parquet")
-    (tmp_path / "results.json").write_text(json.dumps(former(made)))
+    content = json.loads((tmp_path / "results.json").read_text())
+    content |= {"schema": 2, "results": [former(r) for r in content["results"]]}
+    del content["items"]  # its digest is of the other table
+    (tmp_path / "results.json").write_text(json.dumps(content))
     again = unmask.load(tmp_path)
     for one, two in zip(made, again, strict=True):
         assert (one.title, one.compared) == (two.title, two.compared)
         assert one.overall.se == two.overall.se
+        assert one.extras.keys() == two.extras.keys()
+        assert {k: v.word for k, v in one.verdicts.items()} == {
+            k: v.word for k, v in two.verdicts.items()
+        }
+        assert set(one.items.columns) == set(two.items.columns)
         assert one.items.score.sum() == pytest.approx(two.items.score.sum())
     assert "nadeem2021" in invoke("cite", tmp_path)[1]
 
@@ -68,8 +77,8 @@ BROKEN = {
     "null": (lambda t: '{"results": [null], "schema": 2, "notes": []}', "not match the results"),
     "no field": (lambda t: t.replace('"compared"', '"compard"', 1), "at results/0"),
     "a word": (lambda t: t.replace('"n": ', '"n": "x", "m": ', 1), "not match the results"),
-    "later": (lambda t: t.replace('"schema": 3', '"schema": 99'), "reads 1 to 3"),
-    "former": (lambda t: '{"results": [{"model": "m"}]}', "not match the results"),
+    "later": (lambda t: t.replace('"schema": 3', '"schema": 99'), "reads 2 to 3"),
+    "former": (lambda t: '{"schema": 2, "results": [{"model": "m"}]}', "not match the results"),
     "fewer": (lambda t: t[: t.rindex(',\n  {\n   "spec"')] + "\n ]\n}", "not contain the items"),
 }
 

@@ -6,9 +6,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from unmask.data import catalogue, wordsets
-from unmask.data.cards import sentence_sets, word_files
-from unmask.measures import MEASURES
 from unmask.types import Result
 
 _ENTRY = re.compile(r"@\w+\{([^,\s]+),")
@@ -40,8 +37,7 @@ def cited(results: Iterable[Result]) -> str:
     keys, extra = ["unmask"], []
     for result in results:
         measure, data = (_facts(result.provenance, k) for k in ("measure", "data"))
-        keys += _keys(measure) or _measure_keys(result.measure)
-        keys += _keys(data) or ([] if "source" in data else _data_keys(result.data))
+        keys += _keys(measure) + _keys(data)
         extra += [str(measure["bibtex"])] if measure.get("bibtex") else []
     return bibtex(keys, extra)
 
@@ -54,15 +50,3 @@ def _facts(provenance: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _keys(facts: Mapping[str, Any]) -> list[str]:
     keys = facts.get("cite") or []
     return [keys] if isinstance(keys, str) else [str(k) for k in keys]
-
-
-def _measure_keys(name: str) -> tuple[str, ...]:
-    """Return the keys for results that do not record them (an earlier format)."""
-    return MEASURES[name].cite if name in MEASURES else ()
-
-
-def _data_keys(name: str) -> tuple[str, ...]:
-    if name in wordsets.stimuli():
-        return (wordsets.stimuli()[name].source,)
-    base = name.partition(":")[0]
-    return catalogue.card(base).cite if base in {**sentence_sets(), **word_files()} else ()

@@ -144,13 +144,13 @@ def load(folder: Path | str) -> Results:
     """Results of an earlier run, checked against the schema."""
     folder = _path(folder)
     content = _content(folder / RESULTS)
-    version = content.get("schema", 1)
+    version = content["schema"]
     content = earlier_results.upgraded(content, folder / RESULTS)
     _check(content, folder / RESULTS)
     frame = read_items(folder, content.get("items", {}).get("sha256"))
     if lacking := ITEM_COLUMNS - set(frame.columns):
         raise DataError(f"{folder / ITEMS} has no column {', '.join(sorted(lacking))}; run again.")
-    frame = earlier_results.upgraded_items(frame, content, version)
+    frame = earlier_results.upgraded_items(frame, version)
     parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}
     if set(parts) != set(range(len(content["results"]))):
         raise DataError(
@@ -287,9 +287,10 @@ def _content(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not a complete JSON file ({error}); run again.") from error
     if not isinstance(content, dict) or not isinstance(content.get("results"), list):
         raise DataError(f"{path} has no list of results; give a file that 'unmask run' wrote.")
-    if content.get("schema", 1) not in range(1, SCHEMA + 1):
+    if (version := content.get("schema")) not in range(earlier_results.OLDEST, SCHEMA + 1):
         raise DataError(
-            f"{path} has schema version {content['schema']!r}; this unmask reads 1 to {SCHEMA}. "
+            f"{path} has schema version {version!r}; this unmask reads "
+            f"{earlier_results.OLDEST} to {SCHEMA}. "
             "Use the unmask version that wrote the file, or a newer one."
         )
     return content
