@@ -99,7 +99,7 @@ def test_the_posterior_mean_by_numerical_integration():
         return np.exp(0.5 * np.log(precision).sum() - 0.5 * np.log(precision.sum())
                       - 0.5 * precision @ (own - centre) ** 2)  # fmt: skip
 
-    top = 4 * np.sqrt(np.mean(own**2) + np.mean(noise))
+    top = 4 * np.sqrt(np.var(own) + np.mean(noise))
     whole = quad(density, 0, top)[0]
     expected = quad(lambda s: s**2 * density(s), 0, top)[0] / whole
     assert crossed._between_units(own, noise) == pytest.approx(expected, rel=0.01)
@@ -207,6 +207,51 @@ def test_odd_shapes_of_margins_keep_the_size(kind):
     assert np.mean(sure) < 0.085
 
 
+@pytest.mark.parametrize("sizes", [(8, 30), (20, 20), (10, 10)])
+def test_groups_of_unequal_spread_keep_the_size(sizes):
+    """One group's margins vary four times as much as the other's; there is no stereotype."""
+    rng, n = np.random.default_rng(8), sum(sizes)
+    facts = {"cluster": list(range(n)), "category": ["c"] * n, "group_pair": ["p"] * n}
+    group = ["a"] * sizes[0] + ["b"] * sizes[1]
+    design = Design.of({**facts, "group": group, "template": [""] * n})
+    spread, sure = np.where(np.array(group) == "a", 1.0, 0.25), []
+    for _ in range(600):
+        values = spread * rng.normal(size=n) + 2.0 * design.signs
+        sure.append(Margins(values, design).fit.estimate(np.ones(n, bool)).p <= 0.05)
+    assert np.mean(sure) < 0.09  # one bound for both groups: 0.2 to 0.4
+
+
+def test_bias_types_of_unequal_spread_keep_the_size():
+    """One of eight bias types varies three times as much; there is no stereotype."""
+    rng, design = np.random.default_rng(5), Design.of(columns(8, 8, 2))
+    wide, sure = design.categories == 0, []
+    for _ in range(300):
+        values = drawn(rng, design) * np.where(wide, 3.0, 1.0)
+        sure.append(Margins(values, design).fit.estimate(wide).p <= 0.05)
+    assert np.mean(sure) < 0.09  # one bound and one variance for all: 0.3 to 0.5
+
+
+def test_templates_of_one_group_each_count_as_an_effect():
+    """Group a is in template 1 and b in template 2: the templates' effect cannot be told apart."""
+    rng, words = np.random.default_rng(6), 16
+    rows = [(c, g, w) for c in range(4) for g in "ab" for w in range(words)]
+    design = Design.of(
+        {
+            "cluster": [f"{c}{g}{w}" for c, g, w in rows],
+            "category": [f"c{c}" for c, *_ in rows],
+            "group_pair": [f"p{c}" for c, *_ in rows],
+            "group": [g for _, g, _ in rows],
+            "template": [f"{c}{g}" for c, g, _ in rows],
+        }
+    )
+    sure = []
+    for _ in range(200):
+        effect = 0.8 * rng.normal(size=8)[np.array([2 * c + (g == "b") for c, g, _ in rows])]
+        values = effect + 0.8 * rng.normal(size=len(rows))
+        sure.append(Margins(values, design).fit.estimate(design.categories == 0).p <= 0.05)
+    assert np.mean(sure) < 0.09  # without it: 0.5
+
+
 def test_a_strongly_preferred_word_flattens_no_margin():
     """Bounds are about the cell: a preference of 9 nats leaves the spread as it is."""
     design = Design.of(columns(3, 16, 1))
@@ -272,10 +317,10 @@ def test_a_share_near_its_end_varies_less_than_the_others():
     rng, design = np.random.default_rng(4), Design.of(columns(6, 8, 2))
     category = design.categories
     values = drawn(rng, design, template=0.8) + np.where(category == 0, 6.0, 0.0)
-    fit = Crossed.of(design).fit((values > 0).astype(float))
+    fit = Crossed.of(design).fit((values > 0).astype(float), share=True)
     first, second = ((category == c) / np.sum(category == c) for c in (0, 1))
-    assert fit.mean(second, share=True).templates.value > 0
-    assert fit.mean(first, share=True).templates == (0.0, fit.mean(second).templates.df, 0.0)
+    assert fit.mean(second).templates.value > 0
+    assert fit.mean(first).templates == (0.0, fit.mean(second).templates.df, 0.0)
     low, high = fit.share(first)[0].wilson(0.95)
     assert low > 0.8
     assert high == 1

@@ -10,11 +10,12 @@ from unmask.answer.answer import OVERALL, Answer, answers
 from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.support.wording import counted
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Result
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Estimate, Result
 
 READS_SHARE = "the model prefers the stereotype in "
 READS_FACTOR = "a group's word makes its stereotypical "
 NAMED = 9  # bias types that a sentence names
+CLEARLY_LESS = 0.75  # of a published bias: what is left where word preference made the rest
 LONGEST = 40  # letters of a bias type's name in sentences and tables
 
 
@@ -126,14 +127,35 @@ def _published(answer: Answer) -> str:
     if score is None or answer.main.estimate.n == 0:
         return ""
     text = answer.main.scale.with_interval(score)
-    differs = score.excludes_ideal and not answer.shows_bias
-    reason = (
-        " That score alone would count as biased, but part of it is a preference for one group's "
-        "word, regardless of the stereotype."
-        if differs
-        else ""
-    )
+    reason = _why_published_differs(answer, score)
     return f" The published score, which includes word preference, is {text}.{reason}"
+
+
+def _why_published_differs(answer: Answer, score: Estimate) -> str:
+    """Why the published score alone would lead to another verdict; empty if it would not."""
+    ideal = score.ideal or 0.0
+    published, adjusted = score.value - ideal, answer.main.bias
+    if answer.shows_bias:
+        if not score.excludes_ideal:
+            return " That score alone would be inconclusive."
+        sign = -1 if answer.verdict == "reversed" else 1
+        if published * sign < 0:
+            return (
+                " The two point in opposite directions: the published score mainly shows a "
+                "preference for one group's word, regardless of the stereotype."
+            )
+        return ""
+    if not score.excludes_ideal:
+        return ""
+    if abs(adjusted) < CLEARLY_LESS * abs(published) or published * adjusted < 0:
+        return (
+            " That score alone would count as biased, but part of it is a preference for one "
+            "group's word, regardless of the stereotype."
+        )
+    return (
+        " That score alone would count as biased. The verdict also accounts for word preference, "
+        "templates and the number of tests, and is less certain."
+    )
 
 
 def _finding(answer: Answer) -> str:

@@ -78,6 +78,8 @@ def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> BiasTest | None:
         combined = _combined(tuple(ByIdentity(e.result) for e in usable))
         level = usable[0].estimate.level
         estimate = combined.estimate(None if all_pairs else tuple(sorted(parts)), level)
+        if estimate is None or p_value(estimate) is None:  # no score varies: the share has a test
+            estimate = usable[0].tested
     p = None if estimate is None else p_value(estimate)
     if estimate is None or p is None:
         return None

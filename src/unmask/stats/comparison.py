@@ -268,7 +268,7 @@ class PairedValues:
     ) -> None:
         self.design, self.adjusted = design, adjusted
         self.values = (second - first, second + first - 1)
-        self.fits = [Crossed.of(design).fit(v) for v in self.values]
+        self.fits = [Crossed.of(design).fit(v, share=True) for v in self.values]
 
     def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
         """Difference and total in percentage points; `weight` [n] adds up to 1."""
@@ -277,7 +277,7 @@ class PairedValues:
 
     def _estimate(self, k: int, weight: Floats, resampling: Resampling) -> Estimate:
         values, mask = self.values[k], weight > 0
-        over = self.fits[k].mean(weight, adjust=self.adjusted, share=True).variance
+        over = self.fits[k].mean(weight, adjust=self.adjusted).variance
         part = self.design.chosen(mask)
         least = _least(values[mask], weight[mask], part)
         if least > over.value:  # too little has changed for its spread to be seen

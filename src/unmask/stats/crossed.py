@@ -12,11 +12,12 @@ on the standard deviation, Gelman 2006), and subtracted with its uncertainty.
 
 The variance of a mean has three parts: words, from the residuals about the cells (unit and group),
 added up by word before they are squared and corrected for leverage (Bell and McCaffrey 2002);
-templates, from the spread of their balanced means within a category, pooled over all categories;
-and what partial pooling leaves of the word preference. The variance of words in one category is
-moderated by those of the others (Smyth 2004), since a category may have few words. Degrees of
-freedom are Satterthwaite's (1946). The part of templates is a difference of two mean squares: even
-where it is 0 it is as uncertain as the first.
+templates, from the spread of their balanced means within a category, pooled over all categories in
+units of each category's spread; and what partial pooling leaves of the word preference. A category
+may have few words, so its variance is moderated by those of the others (Smyth 2004): the variance
+of its items as far as categories have the same spread, and the design effect of its words. Degrees
+of freedom are Satterthwaite's (1946). The part of templates is a difference of two mean squares:
+even where it is 0 it is as uncertain as the first.
 """
 
 import math
@@ -35,11 +36,13 @@ from unmask.types import Estimate, Floats
 
 POOLED_UNITS = 3  # fewer units of both groups are not pooled
 GRID = 200  # standard deviations between units that the posterior is summed over
-FEW_VALUES = 5  # different margins, such as those of yes and no
+MOST_TIED = 0.1  # most items with one and the same margin; a yes or no has two values
+LEAST_SPREAD = 8  # fewest items whose spread is estimated apart from others
 INNER = 0.7  # share of the distances from a cell's location that lie within the bound
 NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
 LEAST_CATEGORIES = 4  # fewest variances that give a common one
-MOST_PRIOR = 30.0  # most degrees of freedom of the common variance
+MOST_PRIOR = 30.0  # most degrees of freedom of the common design effect
+MOST_PRIOR_SPREAD = 60.0  # most degrees of freedom of the common variance of items
 ROUNDING = 1e-12  # of a variance of values that are all equal
 STEPS = 40  # of the iteration that finds the locations
 
@@ -193,25 +196,37 @@ class Crossed:
     def robust(self, margins: Floats) -> tuple[Floats, float]:
         """Margins as bounded scores in robust standard deviations, and that unit.
 
-        Each cell has Huber's (1964) location, whose bound is the INNER quantile of all distances
-        from it. A score is the location plus the bounded distance over the share of distances
-        within the bound: the mean of the scores of a cell is its location, and their variance is
-        that of the location. Margins of few values, such as yes and no, are kept as they are.
+        Each cell has Huber's (1964) location, whose bound is the INNER quantile of the distances
+        within its target group. A score is the location plus the bounded distance over the share of
+        distances within the bound: the mean of the scores of a cell is its location, and their
+        variance is that of the location. Margins of few values, such as yes and no, are kept as
+        they are.
         """
-        if len(np.unique(margins)) <= FEW_VALUES:  # a quantile of few values says nothing
+        counts = np.unique(margins, return_counts=True)[1]
+        if counts.max() > max(2, MOST_TIED * len(margins)):  # a quantile of few values says nothing
             unit = float(np.std(margins - self._means(margins)[self.cell])) or 1.0
             return margins / unit, unit
-        middle, bound = self._means(margins), 0.0
+        spread, size = self._spread_group, np.bincount(self._spread_group)
+        middle, bound = self._means(margins), np.zeros(len(size))
         for step in range(STEPS):
             away = margins - middle[self.cell]
             if step < STEPS // 2:
-                bound = float(np.quantile(np.abs(away), INNER))
-            bounded = np.clip(away, -bound, bound)
+                bound = _quantiles(np.abs(away), spread, size)
+            bounded = np.clip(away, -bound[spread], bound[spread])
             middle = middle + np.bincount(self.cell, weights=bounded) / self.cell_size
         away = margins - middle[self.cell]
-        unit = bound / NORMAL_BOUND or float(np.std(away)) or 1.0
-        inside = max(float(np.mean(np.abs(away) <= bound * (1 + 1e-9))), 0.1)
-        return (middle[self.cell] + np.clip(away, -bound, bound) / inside) / unit, unit
+        limit = bound[spread]
+        unit = float(np.median(limit)) / NORMAL_BOUND or float(np.std(away)) or 1.0
+        within = np.abs(away) <= limit * (1 + 1e-9)
+        inside = np.maximum(np.bincount(spread, weights=within) / size, 0.1)[spread]
+        return (middle[self.cell] + np.clip(away, -limit, limit) / inside) / unit, unit
+
+    @cached_property
+    def _spread_group(self) -> Codes:
+        """Items whose spread is estimated together: a target group, or the rest of a category."""
+        size = np.bincount(self.stratum)[self.stratum]
+        rest = int(self.stratum.max()) + 1 + self.category
+        return codes(np.where(size >= LEAST_SPREAD, self.stratum, rest))
 
     # ---------------------------------------------------------------- word preference
 
@@ -296,18 +311,21 @@ class Crossed:
             self.leverage < 1, deviations / np.sqrt(np.maximum(1 - self.leverage, 1e-9)), usual
         )
 
-    def words(self, residuals: Floats, weight: Floats) -> tuple[Variance, float]:
-        """The variance that words (or writers) add, and the part that single items add."""
+    def words(self, residuals: Floats, weight: Floats) -> tuple[Variance, Variance]:
+        """The variance that words (or writers) add, and what it were if all items were words."""
         cluster = self.design.clusters
         sums = np.bincount(cluster, weights=weight * residuals)
         sizes = np.bincount(cluster, weights=weight**2)
         used = np.abs(weight) > 1e-12
         lost = len(np.unique(self.stratum[used])) if self.nested else 1
         effective = float(np.sum(sizes) ** 2 / np.sum(sizes**2))
-        within_words = float(np.sum((weight * self._within_words(residuals)) ** 2))
-        return Variance(float(np.sum(sums**2)), max(1.0, effective - lost)), within_words
+        items = float(np.sum(weight**2) ** 2 / np.sum(weight**4)) - len(np.unique(self.cell[used]))
+        return (
+            Variance(float(np.sum(sums**2)), max(1.0, effective - lost)),
+            Variance(float(np.sum((weight * residuals) ** 2)), max(1.0, items)),
+        )
 
-    def _within_words(self, residuals: Floats) -> Floats:
+    def within_words(self, residuals: Floats) -> Floats:
         """Residuals less the mean of their word; unchanged for words with a single item."""
         cluster = self.design.clusters
         word = codes(self.stratum * (int(cluster.max()) + 1) + cluster)
@@ -340,30 +358,64 @@ class Crossed:
         graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(size, size))
         return codes(connected_components(graph, directed=False)[1][:count].astype(np.int64))
 
-    def template_variance(self, values: Floats, preference: WordPreference) -> Variance:
-        """The variance between templates, pooled over the blocks that have several.
+    def template_variance(
+        self, values: Floats, preference: WordPreference, spread: Floats
+    ) -> Variance:
+        """The variance between templates over the `spread` of their category, pooled over blocks.
 
         From balanced means of the templates less the noise of items in them.
         """
         if self.template is None:
             return Variance(0.0, 1.0)
-        template, block = self.template, self._block
-        several = np.bincount(block)[block] > 1
+        template, block, unit = self.template, self._block, spread[self.template_category]
+        several = (np.bincount(block)[block] > 1) & (unit > ROUNDING)
         if not several.any():
             return Variance(0.0, 1.0)
         weight = self.balanced(preference)
         total = np.bincount(template, weights=weight)
-        strata = np.bincount(self.stratum, weights=values) / np.bincount(self.stratum)
-        mean = np.bincount(template, weights=weight * (values - strata[self.stratum])) / total
+        centre = np.bincount(self._centred, weights=values) / np.bincount(self._centred)
+        mean = np.bincount(template, weights=weight * (values - centre[self._centred])) / total
         residuals = values - self._means(values)[self.cell]
-        within_words = (weight * self._within_words(residuals)) ** 2
+        within_words = (weight * self.within_words(residuals)) ** 2
         noise = np.bincount(template, weights=within_words) / total**2
-        count = np.bincount(block)[block].astype(float)[several]
-        centre = np.bincount(block[several], weights=mean[several] / count)
-        squares = (mean[several] - centre[block[several]]) ** 2
-        df = float(np.sum(1 - 1 / count))
-        usual = float(np.sum(noise[several] * (1 - 1 / count))) / df
+        count = np.bincount(block)[block].astype(float)
+        middle = np.bincount(block, weights=mean / count)
+        squares = ((mean - middle[block]) ** 2)[several] / unit[several]
+        free = (1 - 1 / count)[several]
+        df = float(free.sum())
+        usual = float(np.sum(noise[several] / unit[several] * free)) / df
         return Variance(max(0.0, float(np.sum(squares)) / df - usual), df, usual)
+
+    @cached_property
+    def _centred(self) -> Codes:
+        """Items that have a mean in common apart from templates: a target group, or its pair.
+
+        Where each group of a pair has its own templates, their difference may be an effect of the
+        templates, so it counts as one.
+        """
+        assert self.template is not None
+        seen = np.unique(np.column_stack([self.pair, self.template, self.stratum]), axis=0)
+        shared = np.unique(seen[:, :2], axis=0, return_counts=True)
+        crossed = np.zeros(int(self.pair.max()) + 1, bool)
+        np.logical_or.at(crossed, shared[0][:, 0], shared[1] > 1)
+        single = np.bincount(np.unique(seen[:, [0, 2]], axis=0)[:, 0]) < 2
+        strata = (crossed | single)[self.pair]
+        return codes(np.where(strata, self.stratum, int(self.stratum.max()) + 1 + self.pair))
+
+    @cached_property
+    def template_category(self) -> Codes:
+        """The category of each template [templates]."""
+        assert self.template is not None
+        categories = np.zeros(int(self.template.max()) + 1, np.int64)
+        categories[self.template] = self.category
+        return categories
+
+    def spreads(self, values: Floats) -> tuple[Floats, Floats]:
+        """The variance of items about their cells in each category, and its degrees of freedom."""
+        squares = (values - self._means(values)[self.cell]) ** 2
+        cells = np.unique(np.column_stack([self.category, self.cell]), axis=0)[:, 0]
+        df = (np.bincount(self.category) - np.bincount(cells)).astype(float)
+        return np.bincount(self.category, weights=squares) / np.maximum(df, 1.0), df
 
     def balanced(self, preference: WordPreference) -> Floats:
         """The adjusted weight of each item in the mean of its own category."""
@@ -375,91 +427,105 @@ class Crossed:
         return weights
 
     def fit(
-        self, values: Floats, preference: WordPreference | None = None, scale: float = 1.0
+        self,
+        values: Floats,
+        preference: WordPreference | None = None,
+        scale: float = 1.0,
+        *,
+        share: bool = False,
     ) -> "Fit":
         """The model of some values; `scale` turns the unit of the preference into theirs."""
         word_preference = self.preference(values) if preference is None else preference
-        return Fit(self, values, word_preference, scale)
+        return Fit(self, values, word_preference, scale, share)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A model of values [n]: the mean of any items, with its variance."""
+    """A model of values [n]: the mean of any items, with its variance.
+
+    The values of a `share` are answers (1, 0, a half), already adjusted for word preference. Their
+    variance depends on the share, so that of one category says nothing about another.
+    """
 
     crossed: Crossed
     values: Floats
     preference: WordPreference
     scale: float = 1.0
+    is_share: bool = False
 
     @cached_property
     def _residuals(self) -> Floats:
         return self.crossed.residuals(self.values)
 
     @cached_property
-    def _templates(self) -> Variance:
-        return self.crossed.template_variance(self.values, self.preference)
+    def _spreads(self) -> tuple[Floats, Floats, Floats]:
+        """The variance of items in each category, moderated; its df; and the factor of moderation.
+
+        Shrunk towards the common variance as far as the categories have one.
+        """
+        own, df = self.crossed.spreads(self.values)
+        positive = (own > ROUNDING) & (df > 0)
+        usual = usual_variance(own[positive], df[positive], MOST_PRIOR_SPREAD)
+        if self.is_share or usual.df <= 0:
+            return own, df, np.ones(len(own))
+        moderated = (df * own + usual.df * usual.value) / (df + usual.df)
+        factor = np.divide(moderated, own, out=np.ones(len(own)), where=positive)
+        return own * factor, df + usual.df, factor
 
     @cached_property
-    def _usual(self) -> Variance:
-        """The common variance of words over the categories, per unit of squared weight."""
+    def _templates(self) -> Variance:
+        return self.crossed.template_variance(self.values, self.preference, self._spreads[0])
+
+    @cached_property
+    def _design_effect(self) -> Variance:
+        """The common design effect: the variance of words over that of independent items."""
         crossed, weight = self.crossed, self.crossed.balanced(self.preference)
-        ratios, df = [], []
+        effects, df = [], []
         for category in range(int(crossed.category.max()) + 1):
             category_weight = np.where(crossed.category == category, weight, 0.0)
-            words, _ = crossed.words(self._residuals, category_weight)
+            words, items = crossed.words(self._residuals, category_weight)
             if words.value > 0 and words.df >= 2:
-                ratios.append(words.value / float(np.sum(category_weight**2)))
+                effects.append(words.value / items.value)
                 df.append(words.df)
-        return usual_variance(np.array(ratios), np.array(df))
+        return usual_variance(np.array(effects), np.array(df), MOST_PRIOR)
 
-    def _moderated(self, words: Variance, model: Floats, weight: Floats) -> Variance:
-        """Shrink the variance of one category's words towards the common variance.
+    def _moderated(self, words: Variance, items: Variance, model: Floats) -> Variance:
+        """Shrink the variance of one category's words towards what is usual in all categories.
 
-        Not that of writers, who have different numbers of items in each category.
+        The variance of its items and the design effect are shrunk apart: where categories differ in
+        spread, they still have about the same design effect. Not that of writers, who have
+        different numbers of items in each category.
         """
-        usual = self._usual
-        single = len(np.unique(self.crossed.category[weight != 0])) == 1
-        if usual.df <= 0 or not (single and self.crossed.nested):
+        usual = self._design_effect
+        categories = np.unique(self.crossed.category[np.abs(model) > ROUNDING])
+        if self.is_share or usual.df <= 0 or len(categories) > 1 or not self.crossed.nested:
             return words
-        scale = float(np.sum(model**2))
-        df = words.df + usual.df
-        value = (words.df * words.value + usual.df * usual.value * scale) / df
-        return Variance(value, df)
+        _, df, factor = self._spreads
+        own = words.df / (words.df + usual.df)
+        effect = own * words.value / items.value + (1 - own) * usual.value
+        # What words add to the variance of their items is uncorrelated with it.
+        error = 1 / df[categories[0]] + own**2 * max(0.0, 1 / words.df - 1 / items.df)
+        return Variance(items.value * factor[categories[0]] * effect, 1 / error)
 
-    def _spread(self, weight: Floats) -> float:
-        """The variance of the weighted values over the usual one within a category.
-
-        The variance between templates is pooled over categories. A share near 0 or 100 % varies
-        less than others.
-        """
-        category = self.crossed.category
-        means = np.bincount(category, weights=self.values) / np.bincount(category)
-        usual = float(np.mean((self.values - means[category]) ** 2))
-        spread = float(weight @ (self.values - float(weight @ self.values)) ** 2)
-        return spread / usual if min(spread, usual) > ROUNDING else 0.0
-
-    def mean(self, weight: Floats, *, adjust: bool = True, share: bool = False) -> CrossedMean:
-        """The weighted mean, less word preference if `adjust`; weights [n] add up to 1.
-
-        With `share` the values are answers, already adjusted for word preference, so their plain
-        mean is taken. Their variance depends on the share, so it is not moderated by others.
-        """
+    def mean(self, weight: Floats, *, adjust: bool = True) -> CrossedMean:
+        """The weighted mean, less word preference if `adjust`; weights [n] add up to 1."""
         crossed, model = self.crossed, weight
         pooling = 0.0
         if adjust:
             model, pooling = crossed.adjusted(weight, self.preference)
-        words, within_words = crossed.words(self._residuals, model)
-        words = words if share else self._moderated(words, model, weight)
+        words, items = crossed.words(self._residuals, model)
+        words = self._moderated(words, items, model)
+        alone = float(np.sum((model * crossed.within_words(self._residuals)) ** 2))
         templates, count = Variance(0.0, 1.0), 1
         if crossed.template is not None:
-            shares = np.bincount(crossed.template, weights=model)
-            size = float(np.sum(shares**2))
-            templates = self._templates.scaled(size * (self._spread(weight) if share else 1.0))
-            count = int(np.count_nonzero(np.abs(shares) > 1e-12))
+            shares = np.bincount(crossed.template, weights=model) ** 2
+            size = shares * self._spreads[0][crossed.template_category]
+            templates = self._templates.scaled(float(size.sum()))
+            count = int(np.count_nonzero(shares > ROUNDING**2))
         preference = Variance(self.scale**2 * pooling, self.preference.between.df)
-        value = math.fsum((weight if share else model) * self.values)
+        value = math.fsum((weight if self.is_share else model) * self.values)
         clusters = len(np.unique(crossed.design.clusters[weight != 0]))
-        return CrossedMean(value, words, within_words, templates, preference, (clusters, count))
+        return CrossedMean(value, words, alone, templates, preference, (clusters, count))
 
     def estimate(
         self, mask: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0
@@ -481,13 +547,13 @@ class Fit:
 
     def share(self, weight: Floats, *, adjust: bool = False) -> tuple[ShareVariance, CrossedMean]:
         """The share of values (0 to 1) with its possible variances, and the mean behind it."""
-        mean = self.mean(weight, adjust=adjust, share=True)
+        mean = self.mean(weight, adjust=adjust)
         clusters, cells = self.crossed.design.clusters, self.crossed.cell
         trials = np.ones(len(weight))
         return share_variance(self.values, weight, mean.variance, clusters, cells, trials), mean
 
 
-def usual_variance(values: Floats, df: Floats) -> Variance:
+def usual_variance(values: Floats, df: Floats, most_prior: float) -> Variance:
     """The common variance of several variances, with the degrees of freedom that it counts for.
 
     Estimated from the moments of their logarithms (Smyth 2004); 0 degrees of freedom if there are
@@ -497,7 +563,7 @@ def usual_variance(values: Floats, df: Floats) -> Variance:
         return Variance(0.0, 0.0)
     logs = np.log(values) - digamma(df / 2) + np.log(df / 2)
     spread = float(np.var(logs, ddof=1) - np.mean(polygamma(1, df / 2)))
-    prior = MOST_PRIOR if spread <= 0 else min(MOST_PRIOR, 2 * _trigamma_inverse(spread))
+    prior = most_prior if spread <= 0 else min(most_prior, 2 * _trigamma_inverse(spread))
     centre = float(logs.mean() + digamma(prior / 2) - math.log(prior / 2))
     return Variance(math.exp(centre), prior)
 
@@ -514,9 +580,19 @@ def _trigamma_inverse(value: float) -> float:
     return x
 
 
+def _quantiles(distances: Floats, group: Codes, size: Any) -> Floats:
+    """The INNER quantile of the distances in each group, interpolated linearly."""
+    ordered = distances[np.lexsort((distances, group))]
+    place = INNER * (size - 1)
+    below = np.floor(place).astype(np.int64)
+    first = np.cumsum(size) - size + below
+    after = np.minimum(first + 1, np.cumsum(size) - 1)
+    return np.asarray(ordered[first] + (place - below) * (ordered[after] - ordered[first]))
+
+
 def _between_units(gaps: Floats, noise: Floats) -> float:
     """The posterior mean of the variance between units under a flat prior on its root."""
-    top = 4 * math.sqrt(float(np.mean(gaps**2) + np.mean(noise))) + 1e-12
+    top = 4 * math.sqrt(float(np.var(gaps) + np.mean(noise))) + 1e-12
     spread = np.linspace(top / (2 * GRID), top, GRID)
     precision = 1 / (noise[None] + spread[:, None] ** 2)
     total = precision.sum(1)

@@ -95,7 +95,7 @@ class Margins:
     def wins(self) -> Fit:
         """The model of the answers (1, 0, a half) after subtracting word preference."""
         answers = (self.left > 0) + 0.5 * (self.left == 0)
-        return self.crossed.fit(answers, self.preference, DENSITY / self.spread)
+        return self.crossed.fit(answers, self.preference, DENSITY / self.spread, share=True)
 
 
 class Preferences:
@@ -124,7 +124,7 @@ class Preferences:
             raise DataError("all items are ties, so that none is left to compute a score from.")
         part = design if self.mask.all() else design.chosen(self.mask)
         self.crossed = Crossed.of(part)
-        self.wins = self.crossed.fit(wins[self.mask])
+        self.wins = self.crossed.fit(wins[self.mask], share=True)
         margins = in_nats(pro, anti, probabilities)
         self.margins = None if np.isnan(margins).all() else Margins(margins, design)
 
@@ -173,8 +173,8 @@ class Preferences:
             return None
         margins = self.margins
         estimate = margins.fit.estimate(mask, self.macro, self.resampling, margins.unit)
-        if estimate.se == 0 and estimate.value != 0 and len(np.unique(margins.values)) == 1:
-            return None  # all margins are equal: only the share has a test
+        if not estimate.se > 0 and estimate.value != 0:
+            return None  # nothing varies within cells: only the share has a test
         weight, _ = weights_of(margins.design, mask, self.macro)
         details: dict[str, object] = {"parts": margins.fit.mean(weight).parts}
         details |= {"unit": margins.unit, "spread": margins.unit * margins.spread}
@@ -237,9 +237,9 @@ class Preferences:
         self, values: Floats, mask: NDArray[np.bool_], trials: int, ideal: float
     ) -> Estimate:
         """The share of yes-no answers of the chosen items, `trials` for each."""
-        fit = Crossed.of(self.design).fit(values)
+        fit = Crossed.of(self.design).fit(values, share=True)
         weight, clusters = weights_of(self.design, mask, self.macro)
-        variance = fit.mean(weight, adjust=False, share=True).variance
+        variance = fit.mean(weight, adjust=False).variance
         count = np.full(len(values), float(trials))
         cells = fit.crossed.cell
         share = share_variance(values, weight, variance, self.design.clusters, cells, count)

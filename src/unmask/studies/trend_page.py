@@ -64,10 +64,10 @@ def study(followed: Trend) -> Study:
     ]
     remarks = [
         "Runs with different seeds differ even if nothing else changed. A change is significant "
-        "if the runs "
-        "before and after it differ by more than runs in random order do, corrected for all change "
-        f"points and bias types. This takes at least {LEAST_RUNS} runs. Compare two runs with "
-        "'unmask compare'."
+        "if the runs before and after it differ by more than runs in random order do, corrected "
+        f"for all change points and bias types. This takes at least {LEAST_RUNS} runs.",
+        "The test assumes that runs without a change are independent. Checkpoints of one training "
+        "run resemble their neighbours, so a slow drift is reported as a change.",
     ]
     title = f"Trend over {len(followed.runs)} runs"
     return Study(title, tables, figures, remarks, answer=sentences(followed))
