@@ -38,6 +38,7 @@ class Liking(NamedTuple):
     template: float = 0.1
     noise: float = 0.8
     common: float = 0.0  # of all pairs: the mean preference for the second group's word
+    spread: float = 0.0  # of the logarithm of the factor by which a bias type's margins vary more
 
 
 def bundled() -> dict[str, list[str]]:
@@ -88,6 +89,9 @@ def margins(rng: Random, columns: Any, liking: Liking, bias: Any = 0.0) -> Any:
     out = liking.noise * rng.standard_t(5, len(sign)) * np.sqrt(3 / 5) + liking.common * sign
     for codes, spread, turn in kinds:
         out = out + turn * spread * rng.normal(size=int(codes.max()) + 1)[codes.ravel()]
+    if liking.spread:
+        types = np.unique(columns["category"], return_inverse=True)[1]
+        out = out * np.exp(liking.spread * rng.normal(size=int(types.max()) + 1))[types]
     if isinstance(bias, dict):
         out = out + np.array([bias.get(c, 0.0) for c in columns["category"]])
         return out
