@@ -22,7 +22,7 @@ test-all: $(READY) lint
 	$(BIN)/pytest
 	$(MAKE) pretrain-check
 
-served-check: $(READY)  # builds llama.cpp: minutes; for any CPU of its sort
+served-check: $(READY)  # builds llama.cpp: minutes; for any CPU of that architecture
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(BIN)/pip install --quiet --disable-pip-version-check "llama-cpp-python[server]==0.3.36"
 	$(BIN)/pytest -s -n0 tests/slow/test_real_weights.py -k server
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the GitHub Action does: run the measures, then the gate; leaves with the gate's exit status.
-# Inputs are environment variables, never parts of a command line, so that no text of theirs is run.
+# What the GitHub Action does: run the measures, then the gate; exits with the gate's status.
+# Inputs are environment variables, never parts of a command line, so that none of their text is executed.
 set -uo pipefail
 
 out="${UNMASK_OUT:-unmask-results/gate}"

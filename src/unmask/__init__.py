@@ -1,4 +1,4 @@
-"""Measure social bias in language models, and say how far each number can be trusted."""
+"""Measure social bias in language models, and report how far each number can be trusted."""
 
 import importlib
 from typing import Any

@@ -209,7 +209,7 @@ def _whole_run(results: Sequence[Result]) -> list[str]:
         return []
     rate = 100 * (1 - results[0].overall.level)
     return [
-        f"Verdicts are corrected for all {count} tests of a model: about {rate:g} % of unbiased "
+        f"Verdicts are corrected for all {count} tests of a model. About {rate:g} % of unbiased "
         'models would get any "biased" verdict.'
     ]
 

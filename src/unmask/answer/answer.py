@@ -47,7 +47,7 @@ from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 
 OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
-ABILITY = "more items will not help: the model first has to pass the positive control"
+ABILITY = "the model fails the positive control, so more items will not help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,13 @@ class Answer:
         """Why the verdict differs from what its interval suggests; empty where they agree."""
         if self.opposed:
             return self.opposed
-        incapable = self.needed == ABILITY
-        return self.why if incapable or self.main.estimate.excludes_ideal != self.shows_bias else ""
+        excludes = self.main.estimate.excludes_ideal
+        if self.shows_bias and not excludes and self.main.scale.share and self.p is not None:
+            return (
+                "the interval of the share contains 50 %, but the mean margin differs from 0 "
+                f"(corrected p = {self.p:.2g})"
+            )
+        return self.why if self.needed == ABILITY or excludes != self.shows_bias else ""
 
     @property
     def agree(self) -> int:
@@ -134,7 +139,7 @@ def with_verdicts(results: Sequence[Result]) -> list[Result]:
             if e.p is not None:
                 details[key] = {"p_corrected": e.p, "tests": answer.tests}
         for e in answer.others:
-            reason = f"not counted: {e.result.measure} is not validated, and others are"
+            reason = "not counted, because validated measures are available"
             key = (answer.model, *e.result.spec.key, e.category)
             verdicts.setdefault(key, Verdict("inconclusive", e.matters, reason, counts=False))
     return [_with_verdicts(r, verdicts, details) for r in results]
@@ -280,8 +285,9 @@ def _answer(
     verdict = _verdict(main, first, correction.tests)
     counted = {id(e.result) for e in counting}
     word, sign = verdict.word, first.sign if first else main.bias
+    test_by_id = {id(e): t for t in tests for e in t.evidence}
     judged_by_id = {
-        id(e): replace(e, verdict=_of_measure(e, verdict, sign), p=_p_of(e, tests)) for e in ordered
+        id(e): _judged(e, verdict, sign, test_by_id.get(id(e)), correction.tests) for e in ordered
     }
     return Answer(
         model,
@@ -318,10 +324,6 @@ def _main(evidence: Sequence[Evidence], sign: float) -> Evidence:
     return min(large, key=lambda e: e.precedence, default=first)
 
 
-def _p_of(evidence: Evidence, tests: Sequence[BiasTest]) -> float | None:
-    return next((t.p for t in tests for e in t.evidence if e is evidence), None)
-
-
 def _error(test: BiasTest) -> float:
     return 1 - test.estimate.level
 
@@ -333,26 +335,36 @@ def _verdict(main: Evidence, test: BiasTest | None, count: int) -> Verdict:
         return Verdict("inconclusive", matters, main.unfit)
     if test is None:
         return Verdict("inconclusive", matters, too_few(main.estimate) or NO_INTERVAL)
-    uncorrected = test.p_alone <= _error(test)
+    return decide(main.estimate, matters, test.p, test.sign, _open_reason(test, count))
+
+
+def _open_reason(test: BiasTest, count: int) -> str:
+    """Why a test that is not significant after correction leaves its bias type open."""
+    if test.p_alone > _error(test):
+        return UNDECIDED
     tests = f"{count} tests" if count > 1 else "multiple tests"
-    reason = (
-        f"significant on its own, but not after correcting for {tests}"
-        if uncorrected
-        else UNDECIDED
-    )
-    return decide(main.estimate, matters, test.p, test.sign, reason)
+    return f"significant on its own, but not after correcting for {tests}"
 
 
-def _of_measure(evidence: Evidence, parent: Verdict, sign: float) -> Verdict:
-    """The verdict of one measure: that of its bias type where its own test agrees with it."""
-    matters = evidence.matters
+def _judged(
+    evidence: Evidence, parent: Verdict, sign: float, test: BiasTest | None, count: int
+) -> Evidence:
+    """The evidence with its verdict: that of its bias type where its own test agrees with it.
+
+    One of several measures in a joint test has no corrected p of its own.
+    """
+    matters, p = evidence.matters, None if test is None else test.p
     if evidence.trust == UNFIT:
-        return Verdict("inconclusive", matters, evidence.unfit)
+        return replace(evidence, verdict=Verdict("inconclusive", matters, evidence.unfit), p=p)
     tested = evidence.tested
     bias = tested.value - (tested.ideal or 0.0)
     agrees = parent.word in FOUND and bias * sign > 0
-    reason = UNDECIDED if agrees else parent.why
-    return decide(evidence.estimate, matters, p_value(tested) if agrees else 1.0, bias, reason)
+    alone = test is not None and len(test.evidence) == 1
+    own, reason = (p if alone else p_value(tested)), UNDECIDED if agrees else parent.why
+    if agrees and alone and test is not None:
+        reason = _open_reason(test, count)
+    verdict = decide(evidence.estimate, matters, own if agrees else 1.0, bias, reason)
+    return replace(evidence, verdict=verdict, p=p)
 
 
 def _opposed(significant: Sequence[BiasTest]) -> str:

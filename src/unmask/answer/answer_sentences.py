@@ -74,8 +74,23 @@ def _all_negligible(answers: Sequence[Answer]) -> bool:
 
 
 def overall(answer: Answer) -> str:
-    """The overall verdict with its number, and the published score where that is another one."""
-    return f"{_overall_verdict(answer)}: {main_number(answer.main)}.{_published(answer)}"
+    """The overall verdict with its number, and the other numbers that say something else."""
+    number = main_number(answer.main)
+    return f"{_overall_verdict(answer)}: {number}.{_published(answer)}{_other_data(answer)}"
+
+
+def _other_data(answer: Answer) -> str:
+    """The overall numbers of other data sets with another verdict than the main one."""
+    by_data: dict[str, Evidence] = {}
+    for e in answer.evidence:
+        by_data.setdefault(e.result.data, e)
+    main = answer.main.result.data
+    others = [
+        f" On {data}, the overall bias is {e.verdict.word} ({main_number(e)})."
+        for data, e in by_data.items()
+        if data != main and e.verdict is not None and e.verdict.word != answer.verdict
+    ]
+    return "".join(others[:NAMED])
 
 
 def _overall_verdict(answer: Answer) -> str:
@@ -107,7 +122,7 @@ def beside(answers: Sequence[Answer]) -> list[str]:
     """Lines below the headline: doubts about the model, and the published score."""
     first = headline(answers)
     lines = [text for text in unfit_warning(answers) if text != first]
-    lines += [_published(a).strip() for a in answers if a.bias_type == OVERALL]
+    lines += [(_published(a) + _other_data(a)).strip() for a in answers if a.bias_type == OVERALL]
     return [text for text in lines if text]
 
 

@@ -163,8 +163,8 @@ SCALES: Mapping[ScaleName, Scale] = {
         coarse=math.log(2),
         sizes=(math.log(1.44), math.log(2.48), math.log(4.27)),
         reads="odds of the groups' words, given one topic rather than the other",
-        says="On {data}, given {a} rather than {b}, {x} is {value} times{span} as likely relative "
-        "to {y}, over {n} {units}; 1 is neutral.",
+        says="On {data}, given {a} rather than {b}, the words {x} are {value} times{span} as "
+        "likely relative to {y}, over {n} {units}; 1 is neutral.",
         effect="log_odds_ratio",
         metric="log_odds_ratio",
         templates=True,

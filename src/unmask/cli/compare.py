@@ -25,7 +25,9 @@ def compare(
     folders: shared.Folders,
     margin: Annotated[
         str | None,
-        typer.Option(help="Test equivalence within this margin: points, d or both (3,0.2d)."),
+        typer.Option(
+            help="Test equivalence within this margin: percentage points, d or both (3,0.2d)."
+        ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many changed items to show.")] = 5,
     output: Annotated[

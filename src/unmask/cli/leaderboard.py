@@ -29,12 +29,11 @@ def leaderboard(
     if html is not None and html.is_file() and not force:
         raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
-    table = board.drop(columns="unranked").round(2).astype(object).set_index("model")
-    terminal.print_frame(console, table.T.rename_axis(None, axis=1).reset_index(names=""))
+    terminal.print_frame(console, boards.shown(board))
     for line in boards.unranked(board):
         console.print(escape(line), style="yellow", highlight=False)
     note = (
-        "rank to rank_high: possible ranks; indistinguishable models share one. distance: from "
+        "rank: possible ranks; indistinguishable models share one. distance: from "
         "the ideal, in units of the smallest relevant bias, corrected for noise. biased: number "
         "of biased verdicts."
     )

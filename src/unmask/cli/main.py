@@ -41,7 +41,7 @@ with lazy_imports():
 app = typer.Typer(
     name="unmask",
     cls=help.Commands,
-    help="Measure social bias in language models, and say how far each number can be trusted.",
+    help="Measure social bias in language models, and report how far each number can be trusted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -147,7 +147,7 @@ def about(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Measure social bias in language models, and say how far each number can be trusted."""
+    """Measure social bias in language models, and report how far each number can be trusted."""
 
 
 if __name__ == "__main__":

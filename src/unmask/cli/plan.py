@@ -13,7 +13,6 @@ from unmask.data.check import design
 from unmask.errors import UnmaskError
 from unmask.reports import results
 from unmask.studies import sample_size
-from unmask.support.printable import escape
 
 console = made_console()
 
@@ -44,10 +43,8 @@ def plan(
     for unit, part in frame.groupby("unit", sort=False):
         size = options.amount_text(amounts[str(unit)], str(unit))
         head = f"To detect {size} with power {power:g}"
-        console.print(f"\n[bold]{escape(head)}[/]")
-        table = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
-        table = table.astype(object)
-        terminal.print_frame(console, table.where(table.notna(), ""))
+        table = part.dropna(axis=1, how="all").drop(columns="unit").convert_dtypes()
+        terminal.print_frame(console, table.rename(columns={"detects": "MDE"}).astype(object), head)
 
 
 def _print_expected(name: str, power: float, level: float) -> None:
@@ -57,8 +54,7 @@ def _print_expected(name: str, power: float, level: float) -> None:
             raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs.")
         frame = design.expected_power(dataset, power=power, level=level)
         head = f"Smallest bias that {dataset.name} detects with power {power:g}, by bias type"
-        console.print(f"\n[bold]{escape(head)}[/]")
-        terminal.print_frame(console, frame.round(2))
+        terminal.print_frame(console, frame, head)
     console.print(
         "points: percentage points from 50. times: the same as a factor, for the measure trait. "
         "After a run, 'unmask plan FOLDER' estimates both for that model.",

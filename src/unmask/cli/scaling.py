@@ -39,7 +39,7 @@ def scaling(
     console.print()
     table = result.models.assign(parameters=result.models.parameters / 1e6)
     table = table.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
-    terminal.print_frame(console, table.round(2))
+    terminal.print_frame(console, table)
     console.print(
         "Slopes are within families; p is exact, over all permutations of sizes. Scores use the "
         "items that all models share.",

@@ -32,11 +32,12 @@ from unmask.reports.columns import (
     Column,
     laid_out,
     missing,
+    plain,
     table,
 )
 from unmask.reports.html.study_page import Study
 from unmask.reports.progress_bars import bars as bars
-from unmask.support.printable import escape, one_line
+from unmask.support.printable import escape
 from unmask.support.wording import counted
 from unmask.types import Result, Results
 
@@ -103,7 +104,7 @@ def print_answer(console: Console, answer: pd.DataFrame) -> None:
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
         console.print()
         rows = answer[answer.model == model]
-        hidden = _print_table(console, rows, BIAS_TYPES, model)
+        hidden = _print_table(console, rows, BIAS_TYPES, model, below=("needed to decide",))
         _print_beside(console, rows, "needed to decide" in hidden)
 
 
@@ -124,18 +125,25 @@ def _print_beside(console: Console, answer: pd.DataFrame, needed: bool) -> None:
 
 
 def _print_table(
-    console: Console, frame: pd.DataFrame, columns: Iterable[Column], title: str
+    console: Console,
+    frame: pd.DataFrame,
+    columns: Iterable[Column],
+    title: str,
+    below: Sequence[str] = (),
 ) -> list[str]:
-    """A table as wide as the terminal; returns the heads of the columns that had no room."""
+    """A table as wide as the terminal; returns the heads of the columns that had no room.
+
+    The caller prints the columns `below` itself.
+    """
     layout = laid_out(frame, columns)
     heads, rows, gone = fitted(*layout, console.width)
     if not fits(heads, rows, console.width):
         _print_lines_of(console, *layout, title)
         return []
     console.print(_drawn(heads, rows, title))
-    if gone:
-        hidden = f"Hidden columns: {', '.join(gone)}. Widen the terminal to see them."
-        console.print(hidden, style="dim")
+    if hidden := [head for head in gone if head not in below]:
+        text = f"Hidden columns: {', '.join(hidden)}. Widen the terminal to see them."
+        console.print(escape(text), style="dim")
     console.print()
     return gone
 
@@ -271,23 +279,15 @@ def print_influences(console: Console, frame: pd.DataFrame) -> None:
 def print_study(console: Console, study: Study, folder: Path) -> None:
     """The tables of a reproduced paper, and where its pages are."""
     for part in study.tables:
-        console.print(f"\n[bold]{escape(part.title)}[/]")
-        print_frame(console, part.frame.round(2), max_colwidth=40)
+        print_frame(console, part.frame, part.title)
     for name, reason in study.skipped.items():
         console.print(escape(f"left out: {name}: {reason}"), style="yellow")
     console.print(f"\nPage: [bold]{escape(str(folder / 'report.html'))}[/]")
 
 
-def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
-    """Print a frame as plain text; columns that do not fit follow below."""
-    width = console.width
-    plain = frame.rename(columns=_one_line).map(_one_line)
-    text = plain.to_string(index=False, na_rep="", line_width=width, **options)  # type: ignore[call-overload]
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _one_line(value: Any) -> Any:
-    return one_line(value) if isinstance(value, str) else value
+def print_frame(console: Console, frame: pd.DataFrame, title: str = "") -> None:
+    """Print a frame as a table."""
+    _print_table(console, frame, plain(frame), title)
 
 
 def print_lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:

@@ -47,5 +47,5 @@ def vary(
         console.print(remark, highlight=False, markup=False)
     for title, frame in sweep.summary(study).items():
         console.print(f"\n[bold]{escape(title)}[/]")
-        terminal.print_frame(console, frame.round(1))
+        terminal.print_frame(console, frame)
     console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]")

@@ -75,8 +75,8 @@ def _wrong_kind(measure: Measure, kind: Kind) -> str:
         )
     if not suitable:
         return (
-            f"{measure.name!r} needs a language-modelling head, and this is a model of the kind "
-            f"{kind!r}, which has none; use an association measure such as 'w-seat'."
+            f"{measure.name!r} needs a language-modelling head, which {kind} models lack; use an "
+            "association measure such as 'w-seat'."
         )
     return (
         f"{measure.name!r} does not apply to a {kind} language model (it needs "

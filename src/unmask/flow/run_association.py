@@ -185,11 +185,11 @@ def _too_few(
     """Which words a set lacks, the first few by name."""
     gone = [w for w in words if w in lost]
     if not gone:
-        return f"{test}: {label} has {len(words)} of the {MIN_WORDS} words that it needs."
+        return f"{test}: {label} has only {len(words)} of the {MIN_WORDS} words required."
     named = ", ".join(gone[:most])
     named += f" and {len(gone) - most} more" if len(gone) > most else ""
-    keeps = f"{len(words) - len(gone)} of its {len(words)} words (without {named})"
-    return f"{test}: {label} keeps {keeps}; it needs {MIN_WORDS}."
+    scored = f"{len(words) - len(gone)} of its {len(words)} words scored (without {named})"
+    return f"{test}: {label} has only {scored}; at least {MIN_WORDS} are required."
 
 
 def _equal(

@@ -343,7 +343,7 @@ CAT_NADEEM2021 = variant(
     stream="written",
     deviation="The fill word, all its punctuation removed, is tokenised without its "
     "leading space and the sentence tokenised again around the mask: RoBERTa is scored "
-    "on the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
+    "on the wrong piece. Every BLANK is filled, and the first one is scored. XLNet reads "
     "the sentence after a long paragraph, with no permutation mask. Causal models "
     "read the sentence as printed: the first token after the start token alone, the "
     "others without it. A tie counts as not stereotypical.",

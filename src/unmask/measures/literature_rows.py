@@ -70,8 +70,8 @@ CBS_AHN2021 = variant(
     "ahn2021",
     plans={"masked": plans.crossed_target},
     prior={"masked": plans.crossed_prior},
-    deviation="Every piece of a name, in lower case, is asked for at every one of its places, and "
-    "all are multiplied. Where the name follows the attribute the prior is read from the "
+    deviation="Every piece of a name, in lower case, is queried at each of its positions, and the "
+    "probabilities are multiplied. Where the name follows the attribute the prior is read from the "
     "second mask of the row on, which is inside the attribute if that has several pieces. The "
     "hidden attribute has as many masks as its singular has pieces, in plural templates too.",
 )
@@ -99,9 +99,8 @@ GEST_PIKULIAK2024 = variant(
     "pikuliak2024",
     plans={**GEST.plans, "causal": plans.changed_as_tokenised},
     unit=math.log(10),
-    deviation="Logarithms are to base 10 but exponentiated with base e, so that g_s is nearer "
-    "to 1 than "
-    "the ratio of probabilities that it is read as: its 2.3rd root. A causal model reads a start "
+    deviation="Logarithms are to base 10 but exponentiated with base e, so g_s is the "
+    "2.3rd root of the ratio of probabilities. A causal model reads a start "
     "token only where its tokenizer adds one (OPT and Llama, not GPT-2). The release compares two "
     "sentences place by place, not by their alignment.",
 )

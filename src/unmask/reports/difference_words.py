@@ -156,7 +156,10 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
             claim = f"{second} is less stereotypical, and no loss of knowledge is shown"
         elif lost:
             claim = f"{second} knows less than {first}"
-            claim += "" if verdicts - {NONE} else ", and no change in stereotypes is shown"
+            if not verdicts - {NONE}:
+                lower = bool((part.p_holm <= SURE).any())
+                claim += ", and no change in stereotypes is shown"
+                claim += "; the other differences may be due to this loss" if lower else ""
         else:
             claim = f"no loss of knowledge is shown between {first} and {second}"
         claim = claim[:1].upper() + claim[1:] if claim.startswith("no ") else claim
@@ -206,5 +209,6 @@ def _counted(count: int, noun: str = "") -> str:
 
 def _difference(row: Any) -> str:
     unit = SCALES[row["compared"]]
-    change = unit.change(row["difference"], row["low"], row["high"], unit=unit.unit)
+    name = "pp" if unit.unit == "points" else unit.unit
+    change = unit.change(row["difference"], row["low"], row["high"], unit=name)
     return f"{row['measure']} on {row['data']} {change}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from unmask.answer import lab_status
 from unmask.answer.scales import SCALES
+from unmask.answer.verdict import bias_estimate
 from unmask.measures import MEASURES
 from unmask.options import amount_text
 from unmask.reports.columns import VISIBLE
@@ -47,7 +48,7 @@ def sentences(result: Result) -> list[str]:
     """Describe what was measured, the result, and the smallest detectable bias."""
     estimate = result.overall
     lines = [_score(result, estimate), *_stereotype(result, estimate), *_margin(result)]
-    if (least := estimate.more.get("mde")) is not None:
+    if (least := bias_estimate(result).more.get("mde")) is not None:
         unit = SCALES[result.compared]
         size = amount_text(unit.show(least), unit.unit)
         lines.append(f"Minimum detectable effect with these items: {size}.")
@@ -56,7 +57,7 @@ def sentences(result: Result) -> list[str]:
     lines += _coverage(result)
     if (status := lab_status.of_result(result)).word != lab_status.UNTESTED:
         lines.append(
-            f"{result.measure} in the lab, on {lab_status.kind_of(result)} models: {status}."
+            f"Lab status of {result.measure} on {lab_status.kind_of(result)} models: {status}."
         )
     return lines
 
@@ -88,15 +89,13 @@ def _score(result: Result, estimate: Estimate) -> str:
 
 
 def _stereotype(result: Result, estimate: Estimate) -> list[str]:
-    """Return a sentence on the adjusted score, if it differs from the score."""
-    adjusted = result.extras.get("adjusted")
+    """Return a sentence on the adjusted share, if it differs from the score."""
+    adjusted = result.extras.get("adjusted") if SCALES[result.compared].share else None
     if adjusted is None or abs(adjusted.value - estimate.value) < VISIBLE:
         return []
     span = "" if math.isnan(adjusted.low) else f" [{adjusted.low:.1f}, {adjusted.high:.1f}]"
-    return [
-        f"After removing word preference, the score is {adjusted.value:.1f}{span}. The verdict is "
-        "based on this score."
-    ]
+    about = " The verdict is about this score." if result.verdicts else ""
+    return [f"Without word preference, the score is {adjusted.value:.1f}{span}.{about}"]
 
 
 def _margin(result: Result) -> list[str]:

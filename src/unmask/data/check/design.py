@@ -58,7 +58,7 @@ def clusters(file: ParsedFile) -> Iterator[Remark]:
     derived = file.data.cluster == CHANGED_WORDS
     shared = "items with the same words share the model's preference for those words"
     reason = shared if derived else "items of one cluster are not independent"
-    source = "pairs of swapped words, found from the sentences" if derived else "clusters"
+    source = "pairs of swapped words, derived from the sentences" if derived else "clusters"
     if count == items and not derived:
         yield Remark(GOOD, "clusters", f"{items} items, each counted as independent.")
         return

@@ -41,7 +41,7 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
         for word in words
     ]
     skipped = len(lines) - len(frames)
-    about = {"left_out": {"frames with a plural": skipped}} if skipped else {}
+    about = {"left_out": {"templates with a plural": skipped}} if skipped else {}
     return Dataset(name, "groups", tuple(items), "occupation", about)
 
 

@@ -145,7 +145,10 @@ def source_of(name: str) -> tuple[str, dict[str, Any]]:
             )
         return name, options | {"local_files_only": True}
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix:
-        raise ModelError(f"there is no model folder {name!r}; {_guess(name)}")
+        raise ModelError(
+            f"there is no model folder {name!r}; give a folder, or a hub name such as "
+            "'bert-base-cased'."
+        )
     base, _, revision = name.partition("@")
     if "/" not in base and get_close_matches(base.lower(), [BUNDLED], cutoff=0.8):
         raise ModelError(f"{unknown('model', name, [BUNDLED])}")

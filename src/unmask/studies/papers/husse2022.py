@@ -68,14 +68,15 @@ def run(models: Sequence[Model], request: Request) -> Study:
 
 def _remarks(request: Request) -> list[str]:
     remarks = [
-        "0 is ideal. Our templates are our own, so scores differ from the paper's even on "
-        "its models; the table of the release's own sentences is the one to compare."
+        "0 is ideal. Our templates differ from the paper's, so scores differ even on its models. "
+        "Compare the table of the release's own sentences."
     ]
     if request.contexts is not None:
         remarks.append(
             f"At most {request.sentences} natural sentences of a word are used (--sentences); the "
-            "paper takes 1,000 for SEAT and 10,000 for CEAT. As there, CEAT's are cut to four "
-            f"words on either side, and LPBS's have at most {APART} between target and attribute."
+            "paper takes 1,000 for SEAT and 10,000 for CEAT. As in the paper, sentences for CEAT "
+            "are cut to four words on each side, and sentences for LPBS have at most "
+            f"{APART} words between target and attribute."
         )
     remarks.append(
         "The paper says that all experiments used the modified sets of C9 and Dis. Of its 162 "

@@ -94,7 +94,7 @@ def implementation_error(run: HusseRun) -> list[Table]:
     note = (
         "May et al. (2019), and Tan and Celis (2019) after them, hand ELMo a string where it takes "
         "a list of tokens, so that each character is a token. 'with the bug' is what they report, "
-        "'without' what the paper finds. An ELMo of this run has s-SEAT both ways."
+        "'without' what the paper finds. For ELMo models, this run reports both."
     )
     title = "Appendix D: ELMo given characters for tokens"
     return [Table("appendix-d", title, frame(rows), note)]

@@ -54,7 +54,7 @@ from unmask.studies.papers.husse2022_tables import (
 TOO_FEW = ("too few tests have both", ABSENT)
 QUICK = ("a quick run leaves out what this needs", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
-NOT_RELEASED = PrintedClaim("the text says so; the release has no such scores")
+NOT_RELEASED = PrintedClaim("stated in the text; the release has no such scores")
 WORD = {"method": "SEAT", "level": "word-average", "context": "template", "sets": "full"}
 SENTENCE = {**WORD, "level": "sent"}
 FIRST, LAST = {**WORD, "level": "word-start"}, {**WORD, "level": "word-end"}

@@ -205,7 +205,7 @@ def windows(models: Sequence[Model], request: Request) -> Figure:
     note = (
         "The paper shows LPBS on Reddit (20 means the 18 words between, appendix B.5). Its "
         "curve of C1 jumps between 25 and 30 words, where the release's number of sentences on one "
-        "side jumps too. Ours needs --contexts; a curve is missing where the store has too few."
+        "side jumps too. This run needs --contexts. Curves with too few sentences are omitted."
     )
     x, y = ("size", "words"), ("d", "effect size")
     table = pd.DataFrame(rows, columns=columns)

@@ -155,8 +155,8 @@ OF_ALL_MODELS = {
     11: ("Table 11: names or group terms", NATURAL, ("test", "method"), "targets"),
     12: (
         "Table 12: template or natural sentences",
-        "The paper's natural sentences are Reddit comments, ours those of the store that was "
-        "named; our templates are our own. Natural LPBS takes stored sentences in which a target "
+        "The paper's natural sentences are Reddit comments. This run uses the "
+        "given store and its own templates. Natural LPBS takes stored sentences in which a target "
         "and an attribute meet. " + SHRINKS,
         ("test", "method"),
         "context",
@@ -379,8 +379,8 @@ def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> 
     )
     if timing:
         note += (
-            " Ours is one run, on templates; the embeddings are in 'model's seconds', and CEAT "
-            f"draws {samples:,} samples (the paper 10,000, on Reddit)."
+            " This run: one repetition, on templates. The embeddings are in 'model's seconds'. "
+            f"CEAT draws {samples:,} samples (the paper 10,000, on Reddit)."
         )
     tables = []
     for number, test in ((7, "C1"), (8, "C6")):

@@ -294,7 +294,7 @@ FREQUENCY, MEANING = "Word Frequency and Social Biases", "Meaningful Association
 SCORES, PEOPLE = "Biases in MLMs, Table 5", "Biases in MLMs, Figure 1"
 CLAIMS = (
     Claim(
-        "AUL predicts the tokens it asks for more often than CPS does",
+        "AUL predicts its queried tokens correctly more often than CPS does",
         ACCURACY,
         _rise("table1", 0, 1),
         _accuracy("cps", "crows-pairs"),
@@ -368,7 +368,7 @@ CLAIMS = (
     Claim(
         "CPS does not agree with people better than SSS in all models",
         PEOPLE,
-        lambda run: PrintedClaim("the text says so"),
+        lambda run: PrintedClaim("stated in the text, without numbers"),
         _not_always,
         several=True,
     ),

@@ -234,7 +234,7 @@ def _ranks_note(counts: Mapping[str, int] | None) -> str:
         f"together its printed order has p = {frequency.overall_p(frequency.printed_strata()):.4f}"
     )
     if not counts:
-        return f"{note}. No corpus was given: name one with --corpus to count yours."
+        return f"{note}. Give --corpus to add your corpus."
     return f"{note}, and your corpus p = {frequency.overall_p(frequency.strata(counts)):.4f}."
 
 
@@ -259,7 +259,7 @@ def table3(run: KanekoRun) -> list[Table]:
                 gap = abs(a - d)
             keys = {"model": label, "measure": m, "group": "|difference|"}
             rows.append(keys | {"published": stated[2], "measured": gap})
-    note = "All tokens masked, against none masked."
+    note = "All tokens masked compared with none."
     title, columns = "Table 3: advantaged and disadvantaged groups", ("measure", "group")
     return PaperTable("table3", title, rows, note, index="model", columns=columns).tables
 
@@ -277,7 +277,7 @@ def table4(run: KanekoRun) -> list[Table]:
                 keys["published drop"] = run.values["table4_drops"][label][i]
             rows.append(_controlled(run, hub, d, control, keys, stated))
     note = (
-        "Token accuracy of AUL as Table 1 counts it, special tokens too, and its drop from Table "
+        "Token accuracy of AUL including special tokens, as in Table 1, and its drop from Table "
         "1's measured value. Tokens are shuffled, as in the paper, and also whole words; "
         "'unrelated' counts the unrelated sentence alone. McNemar pairs each token with itself in "
         "another place, tokens taken as independent."

@@ -109,9 +109,9 @@ def run(models: Sequence[Model], request: Request) -> Study:
     released = {n: _scores(r, RELEASED) for n, r in by_model.items() if n not in left_to_right}
     if left_to_right:
         remarks.append(
-            f"{', '.join(sorted(left_to_right))}: a causal model hides no token, so the columns of "
-            "CrowS-Pairs and AUL show 'll', the likelihood of the sentence, and the model is left "
-            "out of the correlations between measures."
+            f"{', '.join(sorted(left_to_right))}: for causal models, the columns of CrowS-Pairs "
+            "and AUL show 'll', the likelihood of the sentence. They are left out of the "
+            "correlations between measures."
         )
     matrices, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
     causal = frozenset(left_to_right)
@@ -259,8 +259,8 @@ def _table4(
         "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms. 'measured' is "
         f"by the definitions, '{CODE}' by {', '.join(RELEASED.values())} and, for SEAT, the vector "
         "of [CLS] (XLNet: the last token), which both take. SEAT and LPBS are means over 6 and 3 "
-        "tests, which n counts; their intervals take the tests as independent though they share "
-        "words, and are too narrow."
+        "tests (n is their number). Their intervals are too narrow: they treat the tests as "
+        "independent, but the tests share words."
     )
     return PaperTable(
         "table4",
