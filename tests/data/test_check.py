@@ -109,6 +109,25 @@ def test_one_direction_only(tmp_path):
     assert "used in one direction only" in told(found, "directions", "problem")
 
 
+def test_a_misspelt_group(tmp_path):
+    rows = [
+        {**row, "group": ("men", "women")[n % 2], "group_pair": "men/women"}
+        for n, row in enumerate(sound())
+    ]
+    assert "probably the same" not in told(findings(tmp_path, rows), "directions")
+    rows[7]["group"] = "womn"
+    problem = told(findings(tmp_path, rows), "directions", "problem")
+    assert "men/women: the groups 'womn' (1) and 'women' (29) are probably the same." in problem
+
+
+def test_an_empty_cell_in_a_run_points_to_the_check(tmp_path):
+    rows = sound()
+    rows[1]["antistereotype"] = ""
+    path = written(tmp_path / "mine.csv", rows)
+    with pytest.raises(unmask.DataError, match=r"line 3: .* 'unmask data check' lists all defects"):
+        unmask.run(["bundled"], ["aul"], [path])
+
+
 def test_duplicates(tmp_path):
     rows = sound()
     found = findings(tmp_path, [*rows, *rows[:3]])

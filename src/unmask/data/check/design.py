@@ -1,7 +1,8 @@
 """Checks of a user's file as a whole: columns, bias types, clusters, directions, power."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from unmask.stats.power import (
 )
 from unmask.types import Dataset
 
+ALIKE = 0.85  # similarity of the names of two groups from which one is a misspelling
 UNEVEN = 3.0  # ratio between the items of the two groups from which a note is due
 USEFUL = 10.0  # percentage points from 50 that a set should detect
 HOPELESS = 40.0  # percentage points from 50 that only the strongest stereotypes reach
@@ -123,6 +125,7 @@ def _balance(file: ParsedFile) -> Iterator[Remark]:
     pairs: dict[str, Counter[str]] = {}
     for item in file.items:
         pairs.setdefault(item.group_pair, Counter())[item.group] += 1
+    yield from _misspelled(pairs)
     single = [f for f, c in pairs.items() if len(c) == 1]
     uneven = [f for f, c in pairs.items() if len(c) > 1 and _ratio(c) > UNEVEN]
     if not single and not uneven:
@@ -144,6 +147,21 @@ def _balance(file: ParsedFile) -> Iterator[Remark]:
             f"uneven groups: {names}; a preference for a word is estimated from few items there.",
             advice="add items about the smaller group",
         )
+
+
+def _misspelled(pairs: Mapping[str, Counter[str]]) -> Iterator[Remark]:
+    """Groups of one pair whose names are nearly the same, such as "women" and "womn"."""
+    for pair, counts in pairs.items():
+        for name, count in counts.items():
+            others = [g for g, n in counts.items() if n > count]
+            if near := get_close_matches(name, others, n=1, cutoff=ALIKE):
+                yield Remark(
+                    PROBLEM,
+                    "directions",
+                    f"{short(pair)}: the groups {name!r} ({count}) and {near[0]!r} "
+                    f"({counts[near[0]]}) are probably the same.",
+                    advice="use one spelling",
+                )
 
 
 def _ratio(counts: Counter[str]) -> float:

@@ -125,12 +125,8 @@ def marks(file: ParsedFile) -> Iterator[Remark]:
 
 
 def articles(file: ParsedFile) -> Iterator[Remark]:
-    """ "a engineer": a swap that left its article behind, so that one sentence alone is wrong."""
-    rows = [
-        n
-        for n, i in enumerate(file.items, 1)
-        if len({bad_article(text) for text in sentences(i)}) == 2
-    ]
+    """ "a engineer": often a swap that left its article behind."""
+    rows = [n for n, i in enumerate(file.items, 1) if any(map(bad_article, sentences(i)))]
     yield from of_rows(
         NOTE, "'a' before a vowel, or 'an' before a consonant", "correct the article", rows
     )

@@ -127,7 +127,8 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
         try:
             items.append(_user_item(row, number, labels))
         except DataError as error:
-            raise DataError(f"{path}, {place(row, number)}: {error}") from error
+            hint = " 'unmask data check' lists all defects." if isinstance(path, Path) else ""
+            raise DataError(f"{path}, {place(row, number)}: {error}{hint}") from error
     notes = (*_incomplete(rows, name, triplets), *_spellings(items, name))
     return Dataset(
         name,
@@ -166,8 +167,8 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
     for category in dict.fromkeys(item.category for item in items):
         forms.setdefault(" ".join(category.casefold().split()), []).append(category)
     return tuple(
-        f"{name}: the categories {', '.join(map(repr, names))} differ only in spelling and count "
-        "as separate categories."
+        f"{name}: the categories {', '.join(map(repr, names))} differ only in spelling and "
+        "have separate rows in tables of categories."
         for names in forms.values()
         if len(names) > 1
     )
