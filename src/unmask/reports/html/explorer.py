@@ -30,13 +30,15 @@ def explored(
     """
     datasets: dict[tuple[str, int], dict[str, Any]] = {}
     for source in results:
-        result, scale = source, scale_of(source)
+        result, scale, note = source, scale_of(source), ""
         if scale.paired and scale.is_factor:
             categories = [category for data, category in findings if data == result.data]
             if not categories:
                 continue
             items = result.items[result.items.category.isin(categories)]
             result = replace(result, items=items.reset_index(drop=True), artifacts={})
+            count = source.items["item"].nunique()
+            note = f"Only items of biased types are shown; items.parquet has all {count:,}."
         elif not scale.share:
             continue
         # One name may stand for two files: the sentences tell them apart.
@@ -45,7 +47,7 @@ def explored(
         if key not in datasets:
             twice = any(name == result.data for name, _ in datasets)
             title = f"{result.data} ({result.model})" if twice else result.data
-            datasets[key] = {"data": title, **_sentences(result)}
+            datasets[key] = {"data": title, "note": note, **_sentences(result)}
         datasets[key]["views"].append(_view(result, datasets[key]))
     place = {data: n for n, (data, _) in reversed([*enumerate(findings)])}
     for (data, _), dataset in datasets.items():

@@ -206,7 +206,8 @@
     const pages = Math.max(Math.ceil(found.length / PAGE), 1);
     get("items").replaceChildren(...found.slice(page * PAGE, page * PAGE + PAGE).map(drawn));
     get("count").textContent =
-      found.length + " of " + set.items.length + " items, page " + (page + 1) + " of " + pages;
+      found.length + " of " + set.items.length + " items, page " + (page + 1) + " of " + pages +
+      (set.note ? ". " + set.note : "");
     get("before").disabled = page === 0;
     get("after").disabled = page >= pages - 1;
   };
