@@ -1,6 +1,5 @@
 """Tests of flow/prefetch: the next model is on its way while this one is asked."""
 
-import sys
 import threading
 
 import pytest
@@ -42,15 +41,6 @@ def test_other_ways_to_load_wait_their_turn(options, room):
     with prefetching(Options(**options), NAMES, load) as ahead:
         ahead.begin("a", tiny("bert"))
         assert ahead.take("b") is None
-
-
-def test_threads_take_turns_more_often_meanwhile():
-    before = sys.getswitchinterval()
-    with prefetching(Options(), NAMES, load):
-        assert sys.getswitchinterval() < before
-    assert sys.getswitchinterval() == before
-    with prefetching(Options(), NAMES[:1], load):  # there is nothing to load ahead
-        assert sys.getswitchinterval() == before
 
 
 def test_a_cpu_has_no_time_for_it():

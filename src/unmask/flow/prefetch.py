@@ -4,7 +4,6 @@ Only in float32 (or tf32): loading in another precision changes torch's default 
 threads. And only where the device has room for several models.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from unmask.options import Options
 
 ROOM = 6  # models of this size that have to fit into what is free
 FULL = ("float32", "tf32")
-TURN = 1e-4  # switch interval in seconds, so that the thread that launches kernels soon continues
 MOST_PATIENCE = 1.0  # longest wait in seconds for a busy GPU before the next model loads
 
 
@@ -87,13 +85,9 @@ def prefetching(
     worthwhile = options.engine == "local" and options.dtype in FULL and len(names) > 1
     pool = ThreadPoolExecutor(1) if worthwhile and options.load is None else None
     prefetch = ModelPrefetch(options, names, load, pool)
-    before = sys.getswitchinterval()
     try:
-        if pool is not None:
-            sys.setswitchinterval(min(before, TURN))
         yield prefetch
     finally:
         prefetch.gpu_busy.set()
         if pool is not None:
             pool.shutdown(cancel_futures=True)
-        sys.setswitchinterval(before)

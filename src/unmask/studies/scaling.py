@@ -5,7 +5,6 @@ file, or is what models of one architecture and one tokenizer have in common. Sc
 the items that all models have; capability is the token accuracy or lms of each model.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from unmask.stats.growth import growth, slope
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
 from unmask.studies.contrast import paired_runs
+from unmask.support import toml
 from unmask.types import Estimate, Result
 
 GROWS, FALLS, OPEN = "grows", "falls", "not shown"
@@ -45,15 +45,12 @@ class Scaling:
 
 def read_families(path: Path) -> dict[str, str]:
     """The family of each model from a file: `NAME = ["model", ...]` under `[families]`."""
+    example = 'write [families] and bert = ["bert-base-cased", "bert-large-cased"]'
+    table = toml.read(path, ("families",), example).get("families")
     try:
-        table = tomllib.loads(path.read_text("utf-8"))["families"]
-        families = {str(model): str(name) for name, models in table.items() for model in models}
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path} does not define families ({type(error).__name__}: {error!s:.60}); write "
-            '[families] and bert = ["bert-base-cased", "bert-large-cased"].'
-        ) from error
-    return families
+        return {str(model): str(name) for name, models in table.items() for model in models}
+    except (TypeError, AttributeError) as error:
+        raise DataError(f"{path} does not define families; {example}.") from error
 
 
 def scaling(

@@ -1,7 +1,6 @@
 """A study as a file: models, measures, data and options in TOML, read and written."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from unmask.errors import DataError, UnmaskError
 from unmask.options import Options
+from unmask.support import toml
 from unmask.support.registry import unknown
 
 NAME = "study.toml"
@@ -70,15 +70,7 @@ def _value(value: Any) -> str:
 
 def read(path: Path) -> StudyFile:
     """Read a study from its file; any mistake in it raises one sentence."""
-    if not path.is_file():
-        raise DataError(f"there is no file {str(path)!r}; 'unmask run --save-config' writes one.")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path} is not TOML ({error}); fix that line.") from error
-    for name in content:
-        if name not in (*LISTS, "options"):
-            raise DataError(f"{path}: {unknown('key', name, (*LISTS, 'options'))}")
+    content = toml.read(path, (*LISTS, "options"), "'unmask run --save-config' writes one")
     try:
         return StudyFile(**content)
     except UnmaskError as error:

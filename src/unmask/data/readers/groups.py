@@ -226,10 +226,6 @@ class Phrase(NamedTuple):
         """The sentence."""
         return frame.format(noun_phrase=self.singular, plural_noun_phrase=self.plural)
 
-    def fits(self, must_be_noun: bool) -> bool:
-        """Whether a template takes it: some need a noun, and fixed phrases count as none."""
-        return not must_be_noun or self.sort not in ("descriptor", "fixed")
-
 
 def phrases_of(
     descriptors: Mapping[str, Any], nouns: Mapping[str, Any], standalone: Mapping[str, Any]

@@ -1,6 +1,5 @@
 """Rules of a gate, as records and as a TOML file."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from unmask.errors import DataError, UnmaskError
 from unmask.options import Threshold, amounts
+from unmask.support import toml
 from unmask.support.registry import unknown
 
 CHECKS = ("nothing_found", "at_most", "no_worse_by")
@@ -123,15 +123,7 @@ USUAL_BASELINE = Rule(no_worse_by="5,0.2d,1.2x")
 
 def read(path: Path) -> Rules:
     """Read rules from a TOML file; any mistake in it raises one sentence."""
-    if not path.exists() or path.is_dir():
-        raise DataError(f"there is no file {str(path)!r}; docs/gate.md shows one.")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
-        raise DataError(f"{path} is not TOML ({error}); fix that line.") from error
-    for name in content:
-        if name not in KEYS:
-            raise DataError(f"{path}: {unknown('key', name, KEYS)}")
+    content = toml.read(path, KEYS, "docs/gate.md shows one")
     tables = content.get("rule")
     if not isinstance(tables, list) or not tables:
         raise DataError(f"{path} has no rule; give at least one table [[rule]].")
@@ -145,10 +137,8 @@ def read(path: Path) -> Rules:
 def _rule(table: Any, where: str) -> Rule:
     if not isinstance(table, Mapping):
         raise DataError(f"{where} is {table!r:.60}; give a table [[rule]].")
-    names = [f.name for f in fields(Rule)]
     for name in table:
-        if name not in names:
-            raise DataError(f"{where}: {unknown('key', name, names)}")
+        toml.check_key(where, name, [f.name for f in fields(Rule)])
     try:
         return Rule(**table)
     except UnmaskError as error:
