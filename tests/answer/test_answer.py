@@ -12,11 +12,14 @@ from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.answer import answer_sentences
 from unmask.answer.answer import OVERALL, _main, answers, with_verdicts
+from unmask.answer.answer_sentences import why_published_differs
 from unmask.answer.needed import data_needed
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
-from unmask.answer.verdict import Correction, gatekeeping
+from unmask.answer.verdict import Correction, gatekeeping, undecided
 from unmask.data.packaged import bundled_pairs
-from unmask.types import VERDICTS, Results
+from unmask.flow.estimates import preferences
+from unmask.options import Resampling, Threshold
+from unmask.types import VERDICTS, Estimate, Results
 
 
 def by_type(results):
@@ -287,3 +290,47 @@ def test_a_category_that_is_a_whole_text_is_shortened_in_words(planted):
     text = answer_sentences.sentence([replace(first, bias_type=long)])
     assert long not in text
     assert "xxx…" in text
+
+
+def as_yes(result):
+    """The same result with a margin of 1 for each item."""
+    score = np.where(result.items.label == "stereotype", -9.0, -10.0)
+    items = result.items.assign(score=score)
+    e = preferences(items, ties="half", macro=False, resampling=Resampling())
+    verdicts = undecided(e.by_category, "preference", Threshold())
+    return replace(
+        result, items=items, overall=e.overall, by_category=e.by_category, extras=e.extras,
+        verdicts=verdicts,
+    )  # fmt: skip
+
+
+def test_a_model_that_always_prefers_the_stereotype_is_biased(planted):
+    """No margin varies, so there is no mean margin to test, and the share is tested."""
+    results = Results([as_yes(r) for r in planted])
+    overall = answers(results)[0]
+    assert (overall.verdict, overall.main.estimate.value) == ("biased", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("published", "adjusted", "verdict", "says"),
+    [
+        ((64, 60, 68), (60, 48, 70), "inconclusive", "is less certain"),
+        ((64, 60, 68), (53, 45, 61), "inconclusive", "a preference for one group's word"),
+        ((64, 60, 68), (40, 33, 47), "reversed", "in opposite directions"),
+        ((52, 48, 56), (60, 54, 66), "biased", "would be inconclusive"),
+        ((52, 48, 56), (52, 46, 58), "inconclusive", ""),
+        ((64, 60, 68), (60, 54, 66), "biased", ""),
+    ],
+)
+def test_why_the_published_score_alone_would_say_something_else(
+    planted, published, adjusted, verdict, says
+):
+    def estimate(value, low, high):
+        return Estimate(value, low, high, 0.95, "made", 300, 50.0)
+
+    overall = answers(planted)[0]
+    main = replace(overall.main, estimate=estimate(*adjusted))
+    reason = why_published_differs(
+        replace(overall, verdict=verdict, main=main), estimate(*published)
+    )
+    assert (says in reason) and bool(says) == bool(reason)

@@ -142,11 +142,11 @@ def _published(answer: Answer) -> str:
     if score is None or answer.main.estimate.n == 0:
         return ""
     text = answer.main.scale.with_interval(score)
-    reason = _why_published_differs(answer, score)
+    reason = why_published_differs(answer, score)
     return f" The published score, which includes word preference, is {text}.{reason}"
 
 
-def _why_published_differs(answer: Answer, score: Estimate) -> str:
+def why_published_differs(answer: Answer, score: Estimate) -> str:
     """Why the published score alone would lead to another verdict; empty if it would not."""
     ideal = score.ideal or 0.0
     published, adjusted = score.value - ideal, answer.main.bias

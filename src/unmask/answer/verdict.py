@@ -33,11 +33,13 @@ def judged_estimate(result: Result, category: str = "") -> Estimate:
 
 
 def bias_estimate(result: Result, category: str = "") -> Estimate:
-    """The estimate whose p-value is the test of a bias: for pairs, the mean margin."""
-    if scale_of(result).share:
-        name = f"margin:{category}" if category else "margin"
-        if name in result.extras:
-            return result.extras[name]
+    """The estimate whose p-value is the test of a bias: for pairs, the mean margin.
+
+    It is the share if no margin varies within its group, as for a model that answers yes or no.
+    """
+    margin = result.extras.get(f"margin:{category}" if category else "margin")
+    if scale_of(result).share and margin is not None and p_value(margin) is not None:
+        return margin
     return judged_estimate(result, category)
 
 

@@ -173,8 +173,6 @@ class Preferences:
             return None
         margins = self.margins
         estimate = margins.fit.estimate(mask, self.macro, self.resampling, margins.unit)
-        if not estimate.se > 0 and estimate.value != 0:
-            return None  # nothing varies within cells: only the share has a test
         weight, _ = weights_of(margins.design, mask, self.macro)
         details: dict[str, object] = {"parts": margins.fit.mean(weight).parts}
         details |= {"unit": margins.unit, "spread": margins.unit * margins.spread}
