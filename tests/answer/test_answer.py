@@ -314,7 +314,7 @@ def test_a_model_that_always_prefers_the_stereotype_is_biased(planted):
 @pytest.mark.parametrize(
     ("published", "adjusted", "verdict", "says"),
     [
-        ((64, 60, 68), (60, 48, 70), "inconclusive", "is less certain"),
+        ((64, 60, 68), (62, 48, 75), "inconclusive", "is less certain"),
         ((64, 60, 68), (53, 45, 61), "inconclusive", "a preference for one group's word"),
         ((64, 60, 68), (40, 33, 47), "reversed", "in opposite directions"),
         ((52, 48, 56), (60, 54, 66), "biased", "would be inconclusive"),
@@ -333,4 +333,5 @@ def test_why_the_published_score_alone_would_say_something_else(
     reason = why_published_differs(
         replace(overall, verdict=verdict, main=main), estimate(*published)
     )
-    assert (says in reason) and bool(says) == bool(reason)
+    assert says in reason
+    assert bool(says) == bool(reason)
