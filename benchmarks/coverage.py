@@ -116,12 +116,11 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
 
 - *run* is one answer over two validated measures and all bias types: how often any bias type is
   called biased, and how often a true bias is detected. Each scenario also gives the power of a
-  single uncorrected test that knows the standard error. On the bundled pairs an unbiased model is
-  called biased in 2 to 3 % of runs, and in 6 to 8 % if the two templates of a bias type differ by
-  .3 nats (8.3 % here, 6.0 % in 600 other runs).
+  single uncorrected test that knows the standard error. In *bias types of different spread* the
+  margins of each bias type are multiplied by a factor of its own (lognormal, .5).
 - On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
-  are hard to separate: a bias of 65 % on race and colour is detected in 45 to 51 % of runs, with
-  or without word preference. The raw share detects it nearly always, but is significant in 86 % of
+  are hard to separate: a bias of 65 % on race and colour is detected in a third to a half of the runs,
+  with or without word preference. The raw share detects it nearly always, but is significant in 86 % of
   unbiased models that have a word preference of 1 nat.
 - *adjusted share* has its lowest coverage (91.5 %) for one bias type with few templates.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is

@@ -231,6 +231,14 @@ def test_bias_types_of_unequal_spread_keep_the_size():
     assert np.mean(sure) < 0.09  # one bound and one variance for all: 0.3 to 0.5
 
 
+def test_a_bias_type_in_which_nothing_varies_has_no_interval():
+    rng, design = np.random.default_rng(5), Design.of(columns(6, 8, 2))
+    constant = design.categories == 0
+    fit = Margins(np.where(constant, 1.0, drawn(rng, design)), design).fit
+    assert np.isnan(fit.estimate(constant).low)
+    assert fit.estimate(design.categories == 1).low < fit.estimate(design.categories == 1).high
+
+
 def test_templates_of_one_group_each_count_as_an_effect():
     """Group a is in template 1 and b in template 2: the templates' effect cannot be told apart."""
     rng, words = np.random.default_rng(6), 16

@@ -498,13 +498,15 @@ class Fit:
         """
         usual = self._design_effect
         categories = np.unique(self.crossed.category[np.abs(model) > ROUNDING])
-        if self.is_share or usual.df <= 0 or len(categories) > 1 or not self.crossed.nested:
+        if self.is_share or usual.df <= 0 or len(categories) != 1 or not self.crossed.nested:
+            return words
+        if not items.value > 0:  # nothing varies in this category
             return words
         _, df, factor = self._spreads
         own = words.df / (words.df + usual.df)
         effect = own * words.value / items.value + (1 - own) * usual.value
         # What words add to the variance of their items is uncorrelated with it.
-        error = 1 / df[categories[0]] + own**2 * max(0.0, 1 / words.df - 1 / items.df)
+        error = 1 / max(1.0, df[categories[0]]) + own**2 * max(0.0, 1 / words.df - 1 / items.df)
         return Variance(items.value * factor[categories[0]] * effect, 1 / error)
 
     def mean(self, weight: Floats, *, adjust: bool = True) -> CrossedMean:
