@@ -119,9 +119,9 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
   single uncorrected test that knows the standard error. In *bias types of different spread* the
   margins of each bias type are multiplied by a factor of its own (lognormal, .5).
 - On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
-  are hard to separate: a bias of 65 % on race and colour is detected in a third to a half of the runs,
-  with or without word preference. The raw share detects it nearly always, but is significant in 86 % of
-  unbiased models that have a word preference of 1 nat.
+  are hard to separate: a bias of 65 % on race and colour is detected in a third to a half of the
+  runs, with or without word preference. The raw share detects it nearly always, but is significant
+  in 86 % of unbiased models that have a word preference of 1 nat.
 - *adjusted share* has its lowest coverage (91.5 %) for one bias type with few templates.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
   assumed instead of estimated. These intervals are wider than necessary.
