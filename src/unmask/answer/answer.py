@@ -47,7 +47,7 @@ from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 
 OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
-ABILITY = "the model fails the positive control, so more items will not help"
+ABILITY = "more items will not help"
 
 
 @dataclass(frozen=True, slots=True)
