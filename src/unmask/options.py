@@ -109,7 +109,7 @@ def _until(name: str, value: Any) -> str | float:
         points = math.nan
     if isinstance(value, bool) or not 0 < points < 50:
         raise UnmaskError(
-            f"{name} is {value!r}; give {DECIDED!r}, or a number of points between 0 and 50."
+            f"{name} is {value!r}; give {DECIDED!r}, or a number of percentage points between 0 and 50."
         )
     return points
 
@@ -197,7 +197,7 @@ def amounts(text: str, name: str = "matters") -> dict[str, float]:
             value = math.nan
         if match is None or not math.isfinite(value):
             raise UnmaskError(
-                f"{name} is {text!r}; give points, an effect size or a factor, such as 5 or 0.2d "
+                f"{name} is {text!r}; give percentage points, an effect size or a factor, such as 5 or 0.2d "
                 "or 1.2x or 5,0.2d,1.2x."
             )
         unit = {"d": "d", "x": "times"}.get(match[2], "points")
@@ -409,7 +409,7 @@ class Options:
     )
     keep: tuple[str, ...] = option(
         (),
-        f"What results keep besides items, in `Result.artifacts`: {', '.join(KEEP)}.",
+        f"Additional data stored in `Result.artifacts`: {', '.join(KEEP)}.",
         check=_keep,
     )
     recheck: bool = option(
@@ -424,8 +424,10 @@ class Options:
     cache: bool = option(
         False, "Cache model outputs and reuse cached ones.", MODEL, _yes_or_no, usual=True
     )
-    store: Any = option(None, "An open cache of model outputs to use, for programs that hold one.")
-    plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
+    store: Any = option(None, "An open output cache to use (Python only).")
+    plans: Any = option(
+        None, "A cache of plans shared by models with the same tokenizer (Python only)."
+    )
     progress: Callable[[str, int, int], None] = option(
         lambda name, done, total: None,
         "True for a bar, or a function progress(what, done, total).",
@@ -433,7 +435,7 @@ class Options:
     )
     decided: Callable[[Any], None] = option(
         lambda result: None,
-        "A function of each result as it comes; its verdict follows at the end.",
+        "A function that is called with each result as soon as it is available; verdicts follow.",
         check=_function("decided(result)"),
     )
 

@@ -181,8 +181,8 @@ def readings(answers: Floats, rows: int) -> Readings:
     """Answers [3, questions] as readings; those that are not numbers are refused."""
     if not np.isfinite(answers[0]).all():
         raise ModelError(
-            "the model gives probabilities that are not numbers; its weights or its dtype "
-            "are broken, try --dtype float32."
+            "the model returns probabilities that are not numbers; try --dtype float32, or check "
+            "the weights."
         )
     return Readings(answers[0], answers[1].astype(bool), answers[2], rows)
 
@@ -201,8 +201,8 @@ def check_readings(readings: Readings, count: int) -> None:
     shapes = {np.shape(v) for v in columns}
     if shapes != {(count,)}:
         raise ModelError(
-            f"the model gives {np.size(readings.logp)} answers to {count} queries; it must give "
-            "one for each, in their order."
+            f"the model returns {np.size(readings.logp)} results for {count} queries; it must "
+            "return one per query, in the same order."
         )
     if count and not np.max(readings.logp) <= LOGP_TOLERANCE:
         raise ModelError("the model gives log-probabilities that are not numbers of at most 0.")

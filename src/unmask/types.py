@@ -218,7 +218,9 @@ class Dataset:
         if not isinstance(self.items, Sequence) or not isinstance(self.about, Mapping):
             raise DataError(f"the items of {self.name!r} must be a tuple, and its about a mapping.")
         if not self.items:
-            raise DataError(f"the data set {self.name!r} has no items; give a file with some.")
+            raise DataError(
+                f"the data set {self.name!r} has no items; give a file with at least one."
+            )
         needed = LABELS.get(self.shape, ())
         for item in self.items:
             if not isinstance(item, Contrast):

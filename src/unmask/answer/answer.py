@@ -368,12 +368,12 @@ def _judged(
 
 
 def _opposed(significant: Sequence[BiasTest]) -> str:
-    """Tests that find opposite directions."""
+    """Tests that point in opposite directions."""
     opposite = [t for t in significant if t.sign * significant[0].sign < 0]
     if not opposite:
         return ""
     names = (significant[0].evidence[0].name, opposite[0].evidence[0].name)
-    return f"{names[0]} and {names[1]} find opposite directions"
+    return f"{names[0]} and {names[1]} point in opposite directions"
 
 
 def _examples(main: Evidence) -> tuple[dict[str, Any], ...]:

@@ -1,4 +1,4 @@
-"""The commands `cache`: what is kept for later runs."""
+"""The commands `cache`: what is cached for later runs."""
 
 import typer
 

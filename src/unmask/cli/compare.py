@@ -31,7 +31,7 @@ def compare(
     ] = None,
     top: Annotated[int, typer.Option(help="How many changed items to show.")] = 5,
     output: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
+        Path | None, typer.Option("-o", "--out", help="Folder for the HTML report and CSV files.")
     ] = None,
     force: shared.Force = False,
     in_json: shared.InJson = False,

@@ -114,7 +114,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether a library could not be loaded for want of memory."""
+    """Whether a library could not be loaded because memory is insufficient."""
     reasons = ("map segment", "allocate memory")
     return isinstance(error, ImportError) and any(reason in str(error) for reason in reasons)
 

@@ -20,7 +20,7 @@ def reproduce(
     model: shared.Models = None,
     output: shared.Out = None,
     force: shared.Force = False,
-    quick: Annotated[bool, typer.Option(help="Use a fixed sub-sample of the items.")] = False,
+    quick: Annotated[bool, typer.Option(help="Use a fixed subsample of the items.")] = False,
     corpus: Annotated[
         list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
     ] = None,

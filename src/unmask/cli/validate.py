@@ -1,4 +1,4 @@
-"""The command `validate`: plant a known bias, and see which measures find it."""
+"""The command `validate`: plant a known bias, and test which measures detect it."""
 
 from dataclasses import replace
 from typing import Annotated, Any

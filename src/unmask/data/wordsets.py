@@ -113,5 +113,5 @@ def check_sizes(test: Stimuli) -> None:
     if len(xs) != len(ys):
         raise DataError(
             f"{test.name}: {x} has {len(xs)} words and {y} has {len(ys)}; target sets must be of "
-            "equal size, or use a variant that draws a sub-sample ('w-seat@husse2022')."
+            "equal size, or use a variant that draws a subsample ('w-seat@husse2022')."
         )

@@ -251,8 +251,8 @@ def _foreign(count: int, name: str) -> tuple[str, ...]:
     """A note on scores in the file that match no item."""
     return (
         (
-            f"{counted(count, 'score', 'scores')} in the file for other items than those of "
-            f"{name}: not used.",
+            f"{counted(count, 'score', 'scores')} in the file for items that are not in "
+            f"{name}; not used.",
         )
         if count
         else ()

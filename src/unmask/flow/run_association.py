@@ -284,7 +284,7 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
 
 def _notes(words: WordsUsed) -> tuple[str, ...]:
     missing = words.test.about.get("sentences_without_their_word", 0)
-    note = (f"{counted(missing, 'sentence')} of the file without any of its words: left out.",)
+    note = (f"{counted(missing, 'sentence')} in the file without any word of the test; left out.",)
     notes = (*words.test.about.get("notes", ()), *_overlaps(words.test.stimuli))
     return notes + (note if missing else ()) + words.remarks
 

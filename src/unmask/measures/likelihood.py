@@ -57,7 +57,7 @@ class Likelihood:
     plans: Mapping[Kind, Plan]
     """The plan for each kind of model that it applies to."""
     reduce: Reduce
-    """How the answers to a sentence's queries become its score."""
+    """Turns the results of a sentence's queries into its score."""
 
     cite: tuple[str, ...]
     criticism: str
@@ -65,7 +65,7 @@ class Likelihood:
     shapes: tuple[str, ...] = ("pairs", "triplets")
     """The shapes of data that it takes."""
     prior: Mapping[Kind, Plan] = field(default_factory=dict)
-    """What is asked without the attribute; its answers are subtracted as a logarithm."""
+    """The plan of the prior, without the attribute; its log-probability is subtracted."""
     stream: Stream = "own"
     """`written`: hidden places are written as mask tokens and read off a plain forward pass, which
     differs for permutation models; `untyped`: the same without token types; `next`: the
@@ -83,7 +83,8 @@ class Likelihood:
     """Which sentence comes first in the alignment; `file`: the second one in items about an
     advantaged group."""
     crossed: bool = False
-    """Every hidden token is asked for at every hidden place; its own counts for the accuracy."""
+    """Whether every hidden token is queried at every hidden position; its own position counts for
+    the accuracy."""
     attention: bool = False
     """Whether attention weights are needed."""
     question: Question | None = None
@@ -93,13 +94,13 @@ class Likelihood:
 
     # How answers become scores.
     reduce_causal: Reduce | None = None
-    """The reduction for causal models, where it is another one."""
+    """The reduction for causal models, if it differs."""
     decimals: int | None = None
     """Decimals that scores are rounded to, for the kinds of model in `rounds`."""
     rounds: tuple[Kind, ...] = ("masked", "causal", "permutation")
     empty: Literal["unscored", "kept"] = "unscored"
-    """An item with nothing to ask is left out with the reason `nothing`, or keeps what the
-    reduction makes of nothing (released code)."""
+    """An item without queries is not scored, with the reason `nothing`, or gets the reduction of an
+    empty list (released code)."""
     nothing: str = "one of its sentences has nothing to score"
     nothing_causal: str = ""
     accuracy: bool = True
@@ -119,11 +120,11 @@ class Likelihood:
     pool: str = ""
     """The vector of a sentence, where near sentences count more."""
     unit: float = 1.0
-    """What a logarithm is divided by."""
+    """The divisor of a logarithm."""
     shows: tuple[str, ...] = ()
-    """The extras that belong beside the score."""
+    """The extras that are shown with the score."""
     baseline: bool = False
-    """Not expected to predict the tokens that it asks for; it gets no verdict."""
+    """Not expected to predict the tokens that it queries; it gets no verdict."""
     published_p: bool = False
     """The p is the released code's, which takes all scores as independent."""
 

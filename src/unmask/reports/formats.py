@@ -57,7 +57,7 @@ def as_latex(results: Sequence[Result]) -> str:
         scale, levels = SCALES[frame.compared.iloc[0]], frame.level.dropna().unique()
         about = {
             "model": frame.model.iloc[0],
-            "reads": scale.reads or "scores, each with an ideal of its own",
+            "reads": scale.reads or "scores, each with its own ideal value",
             "level": f"{100 * levels[0]:g}",
         }
         tables.append(

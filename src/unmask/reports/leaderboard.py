@@ -74,8 +74,9 @@ def leaderboard(results: Any) -> pd.DataFrame:
     shared = _shared(frame[frame.verdict.notna()], models) or _shared(frame, models)
     if not shared:
         raise DataError(
-            f"{', '.join(models[:3])} share no measure with a verdict on the same data; run the "
-            "same for all (indices have no verdict: see 'unmask compare')."
+            f"{', '.join(models[:3])} share no measure with a verdict on the same data; run "
+            "the same measures on the same data for all models (indices have no verdict: see "
+            "'unmask compare')."
         )
     _check_same_data(results, shared)
     twice = frame.assign(what=label).duplicated(["model", "what"])

@@ -52,7 +52,7 @@ from unmask.studies.papers.husse2022_tables import (
 )
 
 TOO_FEW = ("too few tests have both", ABSENT)
-QUICK = ("a quick run leaves out what this needs", "needs a full run")
+QUICK = ("a quick run does not include the required measurements", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
 NOT_RELEASED = PrintedClaim("stated in the text; the release has no such scores")
 WORD = {"method": "SEAT", "level": "word-average", "context": "template", "sets": "full"}
@@ -422,12 +422,12 @@ CLAIMS = (
         *_check(SENTENCE, WORD, larger("sentences", "words")),
     ),
     Claim(
-        "The first piece of a word, or the mean of all: the same biases are found",
+        "The first piece of a word and the mean of all pieces show the same biases",
         "4.3, Table 13",
         *_check(WORD, FIRST, SAME_BIASES),
     ),
     Claim(
-        "The last piece of a word, or the mean of all: the same biases are found",
+        "The last piece of a word and the mean of all pieces show the same biases",
         "4.3, Table 13",
         *_check(WORD, LAST, SAME_BIASES),
     ),
@@ -445,7 +445,7 @@ CLAIMS = (
     Claim(
         "A tenth of the natural sentences gives nearly the same scores",
         "Appendix B",
-        lambda run: PrintedClaim("the text says so, of 100 and 1,000 sentences"),
+        lambda run: PrintedClaim("stated in the text for 100 and 1,000 sentences"),
         _check(FEW_SENTENCES, NATURAL, ALIKE, ABSENT_CONTEXTS)[1],
     ),
 )

@@ -186,8 +186,8 @@ def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
 
 BOTH = 2  # the stimuli themselves, which a window of the release counts
 PANELS = {
-    "w-SEAT": "w-SEAT: words kept on each side",
-    "LPBS": "LPBS: words from target to attribute, both counted, at most",
+    "w-SEAT": "w-SEAT: words on each side",
+    "LPBS": "LPBS: maximum number of words from target to attribute, inclusive",
 }
 
 

@@ -46,11 +46,11 @@ SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
     "Our intervals are over words, and more samples do not narrow them: for SEAT over the "
     "target words, for CEAT over target and attribute words, so CEAT's are wider. The "
-    "paper's p of CEAT is that of a mean over samples, which does shrink with their number."
+    "paper's p for CEAT tests a mean over samples, so it shrinks as the number of samples grows."
 )
 NATURAL = (
-    "The paper's CEAT is on Reddit comments: ours is shown with it where natural contexts were "
-    "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12, word-average."
+    "In the paper, CEAT uses Reddit comments. Our CEAT column is empty unless natural contexts are "
+    "given (--contexts). CEAT on templates is in Table 12, word-average."
 )
 STAR = (
     "Values as printed. A star marks the paper's bold type (p < 0.01), taken from the release's p, "
@@ -166,8 +166,8 @@ OF_ALL_MODELS = {
     6: ("Table 6: nouns or adjectives as attributes", ORIG, ("test",), "attributes"),
     14: (
         "Table 14: cosine or probability",
-        "Published for BERT on Reddit; 'n/a', as printed: its probabilities are too small for a "
-        "number. Ours is on templates without --contexts. "
+        "Published for BERT on Reddit. 'n/a' is as printed: the probabilities are too small to "
+        "compute a score. Without --contexts, this run uses templates. "
         f"{SHRINKS}",
         ("test", "method"),
         "sets",
@@ -204,7 +204,7 @@ def of_all_models(number: int, run: HusseRun) -> list[Table]:
     table = _pivot(entries, run, index, choice)
     rows = _lines(entries, run)
     if any(line.get("in the release") is not None for line in rows):
-        note += " 'in the release': the number of its files, where the printed one differs."
+        note += " 'in the release': the value in the release's files, if it differs from the print."
     return PaperTable(f"table{number}", title, rows, note, in_print=table, star=STAR).tables
 
 

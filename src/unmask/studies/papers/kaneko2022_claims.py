@@ -234,7 +234,7 @@ def _all_biased(run: KanekoRun, model: str) -> Finding:
 
 
 def _pictured(run: KanekoRun) -> PrintedClaim:
-    return PrintedClaim("a picture of BERT's curves; the text says higher")
+    return PrintedClaim("only a figure of BERT's curves; the text states a higher agreement")
 
 
 def _area_gap(run: KanekoRun, model: str, old: str, new: str) -> Estimate:
@@ -326,7 +326,7 @@ CLAIMS = (
     ),
     Claim("... and less by AULA", f"{FREQUENCY}, Table 3", _stated_gap(2), _gap("aula")),
     Claim(
-        "AUL reads meaning: its accuracy falls where CrowS-Pairs' tokens are shuffled",
+        "AUL depends on meaning: its accuracy falls if CrowS-Pairs' tokens are shuffled",
         MEANING,
         _drops(0),
         _dropped("crows-pairs", "shuffled"),

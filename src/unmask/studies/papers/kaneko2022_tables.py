@@ -101,10 +101,9 @@ def table1(run: KanekoRun) -> list[Table]:
         "Percentage of queried tokens that are the model's first choice. 'measured' "
         "counts as the release does: for AUL the special tokens too, for SSS each hidden token at "
         "its own place; 'by the definition' only the tokens that the measure is about. "
-        "StereoSet's unrelated sentences do not count. n counts items. McNemar compares AUL "
-        "with CPS "
-        "and SSS on the tokens that both ask for, as if tokens were independent; so does the "
-        "paper's own test, which makes its mark (p < 0.01)."
+        "StereoSet's unrelated sentences do not count. n counts items. McNemar's test "
+        "compares AUL with CPS and SSS on the tokens that both measures query. It treats tokens as "
+        "independent, and so does the paper's own test, which its mark shows (p < 0.01)."
     )
     title, columns = "Table 1: token prediction accuracy", ("measure", "data")
     star = "A dagger: AUL's accuracy differs from that of CPS or SSS (McNemar, p < 0.01)."
@@ -126,7 +125,7 @@ def table1_candidates(run: KanekoRun) -> list[Table]:
         rows.append(line)
     note = (
         "The paper says that a prediction on StereoSet is right if all its sub-tokens are those of "
-        "one of the two candidates; the release counts single tokens, which is Table 1. "
+        "one of the two candidates; the release counts single tokens, as in Table 1. "
         "'equal' is the number of items whose candidates have equally many sub-tokens."
     )
     title = "Table 1, SSS by the paper's stated rule"
@@ -279,8 +278,8 @@ def table4(run: KanekoRun) -> list[Table]:
     note = (
         "Token accuracy of AUL including special tokens, as in Table 1, and its drop from Table "
         "1's measured value. Tokens are shuffled, as in the paper, and also whole words; "
-        "'unrelated' counts the unrelated sentence alone. McNemar pairs each token with itself in "
-        "another place, tokens taken as independent."
+        "'unrelated' counts the unrelated sentence alone. McNemar's test pairs each token "
+        "with itself at its new position and treats tokens as independent."
     )
     star = "A dagger: a significant drop (McNemar, p < 0.01). In brackets: the drop from Table 1."
     title, fields = "Table 4: shuffled and unrelated", ("data", "control")
@@ -328,8 +327,8 @@ def table5(run: KanekoRun) -> list[Table]:
             rows.append(line)
     columns, sources = ("measure", "data"), {**SOURCES, CODE: "this run, as released"}
     note = (
-        "'measured' is by the definitions; 'as released' has the paper's code for CPS and SSS "
-        f"({', '.join(RELEASED_SCORES.values())}), which is what the published numbers are."
+        "'measured' follows the definitions. 'as released' follows the paper's code for CPS and SSS "
+        f"({', '.join(RELEASED_SCORES.values())}), which produced the published numbers."
     )
     return PaperTable(
         "table5",

@@ -42,12 +42,12 @@ class PaperTable:
 
     @property
     def tables(self) -> list[Table]:
-        """The lines, and the table in the paper's shape where that is another."""
+        """The lines, and the table in the paper's layout where that is another."""
         lines = Table(self.name, self.title, frame(self.rows), self.note, self.digits)
         table = self._wide() if self.index else self.in_print
         if table is None:
             return [lines]
-        title = f"{self.title}, in the paper's shape"
+        title = f"{self.title}, in the paper's layout"
         return [lines, Table(f"{self.name}-printed", title, table, self.star, self.digits)]
 
     def _wide(self) -> pd.DataFrame:
