@@ -109,7 +109,8 @@ def _until(name: str, value: Any) -> str | float:
         points = math.nan
     if isinstance(value, bool) or not 0 < points < 50:
         raise UnmaskError(
-            f"{name} is {value!r}; give {DECIDED!r}, or a number of percentage points between 0 and 50."
+            f"{name} is {value!r}; give {DECIDED!r}, or a number of percentage points between 0 "
+            "and 50."
         )
     return points
 
@@ -197,8 +198,8 @@ def amounts(text: str, name: str = "matters") -> dict[str, float]:
             value = math.nan
         if match is None or not math.isfinite(value):
             raise UnmaskError(
-                f"{name} is {text!r}; give percentage points, an effect size or a factor, such as 5 or 0.2d "
-                "or 1.2x or 5,0.2d,1.2x."
+                f"{name} is {text!r}; give percentage points, an effect size or a factor, such as "
+                "5 or 0.2d or 1.2x or 5,0.2d,1.2x."
             )
         unit = {"d": "d", "x": "times"}.get(match[2], "points")
         if unit in by_unit:

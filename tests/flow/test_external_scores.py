@@ -213,7 +213,7 @@ def test_scores_that_are_of_nothing_are_told(here):
     lm_eval_log(here / "s.jsonl", log)
     status, out, _ = invoke("score", "s.jsonl", "-d", "own.csv", "-o", "r")
     assert status == 0
-    assert "1 score in the file for other items than those of own" in " ".join(out.split())
+    assert "1 score in the file for items that are not in own" in " ".join(out.split())
     assert load(here / "r")[0].coverage.unused == 1
     lm_eval_log(here / "t.jsonl", [log[0], (*texts[0], -9.0, -8.0)])
     status, _, err = invoke("score", "t.jsonl", "-d", "own.csv")

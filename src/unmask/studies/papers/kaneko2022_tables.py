@@ -327,8 +327,8 @@ def table5(run: KanekoRun) -> list[Table]:
             rows.append(line)
     columns, sources = ("measure", "data"), {**SOURCES, CODE: "this run, as released"}
     note = (
-        "'measured' follows the definitions. 'as released' follows the paper's code for CPS and SSS "
-        f"({', '.join(RELEASED_SCORES.values())}), which produced the published numbers."
+        "'measured' follows the definitions. 'as released' follows the paper's code for CPS and "
+        f"SSS ({', '.join(RELEASED_SCORES.values())}), which produced the published numbers."
     )
     return PaperTable(
         "table5",

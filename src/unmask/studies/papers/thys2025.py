@@ -258,8 +258,8 @@ def _table4(
     note = (
         "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms. 'measured' "
         f"follows the definitions, and '{CODE}' uses {', '.join(RELEASED.values())}. For SEAT, "
-        "both use the vector of [CLS] (XLNet: the last token). SEAT and LPBS are means over 6 and 3 "
-        "tests (n is their number). Their intervals are too narrow: they treat the tests as "
+        "both use the vector of [CLS] (XLNet: the last token). SEAT and LPBS are means over 6 "
+        "and 3 tests (n is their number). Their intervals are too narrow: they treat the tests as "
         "independent, but the tests share words."
     )
     return PaperTable(
