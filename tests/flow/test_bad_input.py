@@ -37,7 +37,7 @@ def test_words_that_the_tokenizer_does_not_know_are_not_scored():
     strange = replace(
         stimuli()["weat-6"], name="s", targets={"a": ("漢", "字"), "b": ("言", "葉")}, forms={}
     )
-    with pytest.raises(unmask.DataError, match="keeps 0 of its 2 words"):
+    with pytest.raises(unmask.DataError, match="has only 0 of its 2 words scored"):
         unmask.evaluate(model, "w-seat", strange)
 
 

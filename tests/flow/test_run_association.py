@@ -119,7 +119,7 @@ def test_missing_words_are_named_counted_and_refused_below_two(vectors):
     assert result.coverage.lost == {"dancer": "not in the vectors"}
     assert result.coverage.scored == result.coverage.items - 1
     path.write_text("\n".join(f"{w} " + " ".join(map(str, v)) for w, v in keep if w != "kind"))
-    with pytest.raises(DataError, match=r"a keeps 1 of its 2 words \(without kind\)"):
+    with pytest.raises(DataError, match=r"a has only 1 of its 2 words scored \(without kind\)"):
         evaluate(str(path), "weat", SMALL)
     with pytest.raises(NotApplicable, match="measures that do: weat"):
         evaluate(str(path), "w-seat", SMALL)
@@ -156,7 +156,7 @@ def test_ceat_takes_sets_of_one_word_by_design_only():
     assert np.isnan(result.overall.low)
     assert result.verdicts[""].word == "inconclusive"
     assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()
-    with pytest.raises(DataError, match="has 1 of the 2 words that it needs"):
+    with pytest.raises(DataError, match="has only 1 of the 2 words required"):
         unmask.evaluate("bundled", "w-seat", "husse-c3-term-simplified")
 
 

@@ -157,7 +157,7 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
         elif lost:
             claim = f"{second} knows less than {first}"
             if not verdicts - {NONE}:
-                lower = bool((part.p_holm <= SURE).any())
+                lower = "p_holm" in part and bool((part.p_holm <= SURE).any())
                 claim += ", and no change in stereotypes is shown"
                 claim += "; the other differences may be due to this loss" if lower else ""
         else:

@@ -40,7 +40,7 @@ def test_a_sentence_without_its_word_is_left_out_and_said(shared, tmp_path):
     path.write_text(json.dumps(content))
     test = seat.read_file(path, "mine", stimuli()["weat-6"])
     result = evaluate(tiny("bert"), "w-seat", test)
-    assert "1 sentence of the file without any of its words" in result.notes[0]
+    assert "1 sentence in the file without any word of the test" in result.notes[0]
 
 
 COUNTED = {  # sentences of the release: targets and attributes
