@@ -298,7 +298,7 @@ def test_from_corpus_to_ceat(tmp_path):
     result = evaluate("bundled", "ceat", "weat-7", contexts=str(tmp_path / "c"), samples=100)
     assert result.settings["contexts"].startswith("natural")
     assert result.coverage.scored == 32
-    with pytest.raises(DataError, match="keeps 0 of its 25"):
+    with pytest.raises(DataError, match="has only 0 of its 25"):
         evaluate("bundled", "ceat", "weat-1", contexts=str(tmp_path / "c"), samples=10)
 
 

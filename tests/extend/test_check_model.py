@@ -72,7 +72,7 @@ BREAKS = {
     "nothing at all": ({"abilities": unmask.Abilities()}, "are empty"),
     "too few answers": (
         {"engine": lambda *a, **k: Engine(lambda n: np.full(n - 1, -1.0))},
-        "must give",
+        "must return",
     ),
     "probabilities above one": (
         {"engine": lambda *a, **k: Engine(lambda n: np.full(n, 0.5))},
@@ -182,7 +182,7 @@ def test_an_engine_of_any_form_is_one_sentence(engine):
 
 
 def test_answers_that_are_too_few_are_not_scored():
-    for logp, message in ((lambda n: np.full(n - 1, -1.0), "answers to"), (np.ones, "at most 0")):
+    for logp, message in ((lambda n: np.full(n - 1, -1.0), "results for"), (np.ones, "at most 0")):
         wrong = Wrong(tiny("bert"), engine=lambda *a, logp=logp, **k: Engine(logp))
         with pytest.raises(unmask.ModelError, match=message):
             unmask.evaluate(wrong, "aul", "bundled-pairs", limit=4)
