@@ -1,6 +1,8 @@
 """How often intervals hold the truth, and how often tests reject a true null: simulated.
 
-    python benchmarks/coverage.py [REPETITIONS] [--write docs/coverage.md]
+    python benchmarks/coverage.py [REPETITIONS] [--write docs/coverage.md] [PART ...]
+
+A part is the name of a function of `simulation`, such as `runs`; without one all are run.
 
 Every interval and p that a user can see, over clusters and shares, sizes of word sets, shapes of
 score distributions, and runs as a whole. Seeded: the same numbers on every machine.
@@ -20,6 +22,7 @@ from sizes import SMALL
 
 PARTS = (  # the longest first
     answers.runs,
+    answers.runs_crows,
     answers.gated,
     shares.shares,
     shares.unequal,
@@ -47,7 +50,7 @@ PARTS = (  # the longest first
 COSTLY = {
     effects.ceat: 4,
     effects.four_sets: 2,
-    answers.runs: 3,
+    answers.runs_crows: 2,
     answers.gated: 4,
     answers.gated_questionnaire: 10,
     answers.changed: 5,
@@ -155,7 +158,8 @@ def main() -> None:
     """Print the study, and write its page if asked to."""
     given = [a for a in sys.argv[1:] if a.isdigit()]
     times = int(given[0]) if given else 4 if SMALL else 1000
-    frame = study(times, (answers.reliable,)) if SMALL else study(times)
+    named = tuple(part for part in PARTS if part.__name__ in sys.argv[1:])
+    frame = study(times, (answers.reliable,)) if SMALL else study(times, named or PARTS)
     short = summary(frame)
     print(short.to_string(index=False))
     print("Misses:", missed(frame).to_string(index=False), sep="\n")

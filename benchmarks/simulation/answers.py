@@ -13,14 +13,14 @@ from scipy.stats import norm
 from simulation import pairs
 from simulation.harness import Draw, Random, Row, of, p_only, repeated
 from simulation.pairs import Liking
-from unmask.answer.answer import answers
-from unmask.answer.verdict import undecided
-from unmask.data import bias_types, questionnaire
+from unmask.answer.verdict import gatekeeping, undecided
+from unmask.data import questionnaire
 from unmask.flow.estimates import Estimates, as_factors, preferences
 from unmask.flow.evaluate import evaluate
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.change_points import change_points
 from unmask.stats.clustering import COLUMNS, Design
+from unmask.stats.crossed import Crossed
 from unmask.stats.growth import growth
 from unmask.stats.intervals import as_percentage
 from unmask.stats.power import pilot_of
@@ -112,40 +112,57 @@ def result(columns: Any, values: Any, measure: str = "cps", model: str = "m") ->
     )
 
 
+SIZES = (None, ("age", 0.79), ("gender", 0.24), ("gender", 0.36), ("gender", 0.49))
+CROWS_SIZES = (None, *(("race-color", v) for v in (0.24, 0.36, 0.49)))
+
+
 def runs(times: int) -> Iterator[Row]:
-    """Two validated measures on a design: is anything called biased, and is a bias found?"""
-    scenarios = [
-        ("bundled pairs", liked, bias)
-        for liked in LIKINGS
-        for bias in (None, ("age", 0.79), ("gender", 0.24), ("gender", 0.36), ("gender", 0.49))
-    ]
-    scenarios += [("CrowS-Pairs' numbers", liked, bias) for liked in LIKINGS
-                  if not LIKINGS[liked].template > 0.1
-                  for bias in (None, *(("race-color", v) for v in (0.24, 0.36, 0.49)))]  # fmt: skip
-    for name, liked, bias in scenarios:
-        columns, liking = DESIGNS[name], LIKINGS[liked]
+    """Two validated measures on the bundled pairs: is anything called biased, is a bias found?"""
+    for liked, bias in itertools.product(LIKINGS, SIZES):
+        yield _run("bundled pairs", liked, bias, times)
 
-        def draw(rng: Random, seed: int) -> Draw:
-            planted = {} if bias is None else {bias[0]: bias[1]}
-            shared = pairs.margins(rng, columns, liking, planted)
-            measured = [
-                result(columns, shared + 0.4 * rng.normal(size=len(shared)), measure)
-                for measure in ("cps", "cat")
-            ]
-            found = answers(measured)
-            if bias is None:
-                return p_only(0.0 if any(a.shows_bias for a in found) else 1.0)
-            biased = {a.bias_type for a in found if a.verdict == "biased"}
-            wanted = bias_types.of_category(bias[0], "pairs")
-            return p_only(0.0 if wanted in biased else 1.0, null=False)
 
-        about = f"{name}; {liked}"
+def runs_crows(times: int) -> Iterator[Row]:
+    """The same with the numbers of CrowS-Pairs, which has no templates."""
+    for liked, bias in itertools.product(LIKINGS, CROWS_SIZES):
+        if "templates" not in liked:
+            yield _run("CrowS-Pairs' numbers", liked, bias, times)
+
+
+def _run(name: str, liked: str, bias: Any, times: int) -> Row:
+    columns, liking = DESIGNS[name], LIKINGS[liked]
+
+    def draw(rng: Random, seed: int) -> Draw:
+        planted = {} if bias is None else {bias[0]: bias[1]}
+        shared = pairs.margins(rng, columns, liking, planted)
+        biased = _biased(columns, [shared + 0.4 * rng.normal(size=len(shared)) for _ in range(2)])
         if bias is None:
-            yield repeated("run: anything is called biased", about, True, times, draw)
-            continue
-        about += f", {bias[0]} at {100 * norm.cdf(bias[1] / 0.95):.0f} %"
-        row = repeated("run: a bias is found", about, True, times, draw)
-        yield row._replace(scenario=f"{about}; {_oracle(columns, liking, bias)}")
+            return p_only(0.0 if biased else 1.0)
+        return p_only(0.0 if biased.get(bias[0], 0.0) > 0 else 1.0, null=False)
+
+    about = f"{name}; {liked}"
+    if bias is None:
+        return repeated("run: anything is called biased", about, True, times, draw)
+    about += f", {bias[0]} at {100 * norm.cdf(bias[1] / 0.95):.0f} %"
+    row = repeated("run: a bias is found", about, True, times, draw)
+    return row._replace(scenario=f"{about}; {_oracle(columns, liking, bias)}")
+
+
+def _biased(columns: Any, measured: Any) -> dict[str, float]:
+    """The significant bias types and "overall", each with its direction, as an answer tests them.
+
+    Without the results and tables of a real answer, which take most of the time.
+    """
+    design, category = Design.of(columns), np.array(columns["category"])
+    scores = np.mean([Margins(values, design).scores for values in measured], axis=0)
+    fit = Crossed.of(design).fit(scores)
+    names = sorted(set(columns["category"]))
+    overall = fit.estimate(np.ones(len(category), bool))
+    types = [fit.estimate(category == name) for name in names]
+    p_values = [1.0 if e.p is None else e.p for e in (overall, *types)]
+    first, others = gatekeeping(p_values[0], p_values[1:])
+    tests = zip(("overall", *names), (overall, *types), (first, *others), strict=True)
+    return {name: e.value for name, e, p in tests if p is not None and p <= 0.05}
 
 
 def _oracle(columns: Any, liking: Liking, bias: Any) -> str:
