@@ -46,7 +46,7 @@ class Scaling:
 def read_families(path: Path) -> dict[str, str]:
     """The family of each model from a file: `NAME = ["model", ...]` under `[families]`."""
     example = 'write [families] and bert = ["bert-base-cased", "bert-large-cased"]'
-    table = toml.read(path, ("families",), example).get("families")
+    table: Any = toml.read(path, ("families",), example).get("families")
     try:
         return {str(model): str(name) for name, models in table.items() for model in models}
     except (TypeError, AttributeError) as error:
