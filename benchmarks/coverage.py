@@ -28,6 +28,7 @@ PARTS = (  # the longest first
     shares.unequal,
     shares.triplets,
     answers.estimates,
+    answers.few_templates,
     answers.gated_questionnaire,
     answers.neutral,
     effects.word_tests,

@@ -83,6 +83,19 @@ def estimates(times: int) -> Iterator[Row]:
                     yield repeated("adjusted share", about, True, times, share)
 
 
+def few_templates(times: int) -> Iterator[Row]:
+    """One bias type with two templates: its scores say little about how templates vary."""
+    columns = pairs.grid(1, 1, 8, 2)
+    design = Design.of(columns)
+    for spread in (0.0, 0.3, 0.8):
+
+        def draw(rng: Random, seed: int) -> Draw:
+            values = pairs.margins(rng, columns, Liking(template=spread))
+            return p_only(Margins(values, design).fit.estimate(np.ones(len(values), bool)).p)
+
+        yield repeated("mean margin, two templates", f"sd {spread:g} nats", True, times, draw)
+
+
 def result(columns: Any, values: Any, measure: str = "cps", model: str = "m") -> Result:
     """A result of a masked model whose items have these margins."""
     count = len(values)

@@ -47,7 +47,7 @@ def bundled() -> dict[str, list[str]]:
 
 
 def grid(types: int, pairs: int, words: int, templates: int) -> dict[str, list[str]]:
-    """Bias types of so many group pairs, words a group, and templates of each type."""
+    """Bias types with their number of group pairs, words per group, and templates."""
     rows = list(itertools.product(range(types), range(pairs), "ab", range(words), range(templates)))
     return {
         "cluster": [f"{t}/{p}/{g}/{w}" for t, p, g, w, _ in rows],

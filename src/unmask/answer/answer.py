@@ -358,12 +358,14 @@ def _judged(
         return replace(evidence, verdict=Verdict("inconclusive", matters, evidence.unfit), p=p)
     tested = evidence.tested
     bias = tested.value - (tested.ideal or 0.0)
-    agrees = parent.word in FOUND and bias * sign > 0
-    alone = test is not None and len(test.evidence) == 1
-    own, reason = (p if alone else p_value(tested)), UNDECIDED if agrees else parent.why
-    if agrees and alone and test is not None:
-        reason = _open_reason(test, count)
-    verdict = decide(evidence.estimate, matters, own if agrees else 1.0, bias, reason)
+    p_judged: float | None
+    if parent.word not in FOUND or bias * sign <= 0:
+        p_judged, reason = 1.0, parent.why
+    elif test is not None and len(test.evidence) == 1:
+        p_judged, reason = test.p, _open_reason(test, count)
+    else:
+        p_judged, reason = p_value(tested), UNDECIDED
+    verdict = decide(evidence.estimate, matters, p_judged, bias, reason)
     return replace(evidence, verdict=verdict, p=p)
 
 

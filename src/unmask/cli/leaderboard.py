@@ -29,7 +29,7 @@ def leaderboard(
     if html is not None and html.is_file() and not force:
         raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
-    terminal.print_frame(console, boards.shown(board))
+    terminal.print_frame(console, boards.terminal_table(board))
     for line in boards.unranked(board):
         console.print(escape(line), style="yellow", highlight=False)
     note = (

@@ -14,7 +14,7 @@ from unmask.flow.item_comparisons import (
     by_category,
     design_of,
     difference,
-    estimated,
+    estimate_items,
     item_facts,
     lean,
     matched,
@@ -55,7 +55,7 @@ def _over_templates(
     facts = item_facts(frame)
     values = pd.Series(by_item, dtype=float).loc[facts.index]
     limits: Any = {"tested": False, "within": within, "resampling": resampling}
-    overall, influence = estimated(values, facts, **limits)
+    overall, influence = estimate_items(values, facts, **limits)
     return ItemComparison(overall, "mean", values, influence, judged=False)
 
 
@@ -104,7 +104,7 @@ def groups(
     ) -> tuple[Estimate, "pd.Series[float]"]:
         design = Design(codes(rows.cluster.to_numpy(str)))
         limits: Any = {"tested": False, "within": PER_CENT, "resampling": resampling}
-        return estimated(shares, rows, design=design, ideal=ideal, **limits)
+        return estimate_items(shares, rows, design=design, ideal=ideal, **limits)
 
     overall, influence = estimate(values, facts, 5.0)
     categories, extras = {}, {"after_holm": estimate(holm, facts, 0.0)[0]}
@@ -142,7 +142,7 @@ def questions(
     values = (gap[True] - gap[False]) / 2
     design = design_of(facts, "mu")
     usual: Any = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    overall, influence = estimated(values, facts, "mu", **usual)
+    overall, influence = estimate_items(values, facts, "mu", **usual)
     errors = {
         "order_error": np.mean(
             [
@@ -161,9 +161,9 @@ def questions(
             axis=0,
         ),
     }
-    extras = {"eta": estimated(values, facts, "eta", **{**usual, "within": (0.0, 1.0)})[0]}
+    extras = {"eta": estimate_items(values, facts, "eta", **{**usual, "within": (0.0, 1.0)})[0]}
     for name, error in errors.items():
-        extras[name], _ = estimated(error, facts, design=design, **usual)
+        extras[name], _ = estimate_items(error, facts, design=design, **usual)
     subjects = _by_subject(values, facts, resampling)
     return ItemComparison(overall, "mu", values, influence, subjects, extras, judged=False)
 
@@ -178,7 +178,7 @@ def _by_subject(
         rows = ((pair[0] == subject) | (pair[1] == subject)).to_numpy()
         sign = np.where(pair[0][rows] == subject, 1.0, -1.0)
         design = Design(codes(facts.template[rows].to_numpy(str)))
-        estimates[subject], _ = estimated(
+        estimates[subject], _ = estimate_items(
             sign * values[rows], facts[rows], design=design, resampling=resampling
         )
     return estimates

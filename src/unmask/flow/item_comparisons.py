@@ -64,7 +64,7 @@ def _pairs(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return scored.pivot(index="item", columns="label", values="score").loc[facts.index], facts
 
 
-def estimated(
+def estimate_items(
     values: "Floats | pd.Series[float]",
     facts: pd.DataFrame,
     statistic: str = "mean",
@@ -105,7 +105,7 @@ def difference(
     lower = measure.reduce_for(kind) in LOWER_IS_LIKELIER
     likelier = -values if lower else values
     wins = 100.0 * (likelier > 0) + (50.0 if measure.ties == "half" else 0.0) * (likelier == 0)
-    share, _ = estimated(wins, facts, ideal=50.0, within=PER_CENT, resampling=resampling)
+    share, _ = estimate_items(wins, facts, ideal=50.0, within=PER_CENT, resampling=resampling)
     extras["share"] = share
     if lower:
         extras |= _unpaired(by_label, resampling)
@@ -117,10 +117,10 @@ def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
 ) -> tuple[Estimate, dict[str, Estimate], "pd.Series[float]"]:
     numbers = values.to_numpy(float)
-    middle, _ = estimated(numbers, facts, resampling=resampling)
+    middle, _ = estimate_items(numbers, facts, resampling=resampling)
     test = scipy.stats.ttest_1samp(numbers, 0.0)
     t, p = float(test.statistic), float(test.pvalue)
-    overall, influence = estimated(numbers, facts, "d_z", resampling=resampling)
+    overall, influence = estimate_items(numbers, facts, "d_z", resampling=resampling)
     overall = replace(overall, p=p if measure.published_p else middle.p)
     if measure.published_p:
         overall = replace(overall, more={**overall.more, "published": "p", "sided": "two"})
@@ -167,7 +167,7 @@ def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
     """The mean size of the difference of two sentences' scores, as lm-eval's `likelihood_diff`."""
     by_label, facts = _pairs(frame)
     values = (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]).abs()
-    return estimated(values, facts, ideal=None, within=POSITIVE, resampling=resampling)[0]
+    return estimate_items(values, facts, ideal=None, within=POSITIVE, resampling=resampling)[0]
 
 
 def spread(
@@ -192,12 +192,12 @@ def spread(
     groups = table.shape[1]
     values = table.var(axis=1, ddof=1)
     usual: dict[str, Any] = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    overall, influence = estimated(values, facts, **usual)
+    overall, influence = estimate_items(values, facts, **usual)
     categories, leans = {}, {}
     for name in table.columns:
         square = deviations[name] ** 2 * groups / (groups - 1)
-        categories[str(name)], _ = estimated(square, facts, **usual)
-        leans[f"lean:{name}"], _ = estimated(deviations[name], facts, resampling=resampling)
+        categories[str(name)], _ = estimate_items(square, facts, **usual)
+        leans[f"lean:{name}"], _ = estimate_items(deviations[name], facts, resampling=resampling)
     return ItemComparison(overall, "mean", values, influence, categories, leans, judged=False)
 
 
@@ -215,14 +215,14 @@ def sides(
         raise DataError(f"{measure.name!r} needs items about two groups; these have {len(names)}.")
     sign = np.where(facts.group == names[0], 1.0, -1.0)
     values = sign * (by_label[STEREOTYPE] - by_label[ANTISTEREOTYPE]) / measure.unit
-    overall, influence = estimated(values, facts, "gap", resampling=resampling)
+    overall, influence = estimate_items(values, facts, "gap", resampling=resampling)
     categories = {}
     kinds = stereotypes(facts)
     for name in sorted(set(kinds)):
         members = kinds == name
         design = Design(codes(facts.cluster[members].to_numpy(str)))
         part, rows = values[members], facts[members]
-        categories[name], _ = estimated(
+        categories[name], _ = estimate_items(
             part, rows, design=design, ideal=None, resampling=resampling
         )
     first, second = names
@@ -240,17 +240,17 @@ def lean(
     values = pd.Series(log_odds.by_item(frame))
     facts = item_facts(frame).loc[values.index]
     design = Design.of(facts.assign(group_pair="", group=""))
-    overall, influence = estimated(values, facts, design=design, resampling=resampling)
+    overall, influence = estimate_items(values, facts, design=design, resampling=resampling)
     categories = {}
     for name, members in by_category(facts):
         part, rows, chosen = values[members], facts[members], design.chosen(members)
-        categories[name], _ = estimated(
+        categories[name], _ = estimate_items(
             part, rows, design=chosen, ideal=None, resampling=resampling
         )
     scored = frame[frame.reason.isna()]
     best = scored.loc[scored.groupby("item").score.idxmax()].set_index("item").label
     wins = 100.0 * best.loc[values.index].str.startswith("x:").to_numpy(float)
-    share, _ = estimated(
+    share, _ = estimate_items(
         wins, facts, design=design, ideal=50.0, within=PER_CENT, resampling=resampling
     )
     extras = {"first_likeliest": share}
@@ -270,7 +270,7 @@ def matched(
     facts = item_facts(frame)
     scored = frame[frame.reason.isna()].assign(gain=lambda f: f.score - f.prior.fillna(0.0))
     values = scored.groupby("item").gain.mean().loc[facts.index]
-    overall, influence = estimated(values, facts, "rise", resampling=resampling)
+    overall, influence = estimate_items(values, facts, "rise", resampling=resampling)
     extras: dict[str, Estimate] = {}
     for name, half in (("", ""), ("first", "x:"), ("second", "y:")):
         rows = scored[scored.label.str.startswith(half)]
@@ -278,7 +278,7 @@ def matched(
         extras |= {(f"{k}:{name}" if name else k): v for k, v in test.items()}
         if half:
             mean = rows.groupby("item").gain.mean().loc[facts.index]
-            extras[name], _ = estimated(mean, facts, "rise", resampling=resampling)
+            extras[name], _ = estimate_items(mean, facts, "rise", resampling=resampling)
     p = extras["test"].p if "test" in extras else None
     overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
     return ItemComparison(overall, "rise", values, influence, {}, extras, judged=False)

@@ -74,7 +74,7 @@ def kind(model: str | Path | Model) -> Kind:
 
 
 def look_up(models: Iterable[Any]) -> None:
-    """Raise for a name that is no model, before another model has run for hours."""
+    """Raise for a name that is not a model before another model has run for hours."""
     for model in models:
         if isinstance(model, str):
             kind(model)

@@ -275,7 +275,7 @@ def reveal_retokenised(sentence: Encoded, codec: Codec) -> list[Query]:
 
     The word is tokenised alone, without a leading space; the first k pieces are decoded, the
     mask token is glued to them, they replace every BLANK, and the whole sentence is tokenised
-    anew; the answer is read at the first mask.
+    again; the answer is read at the first mask.
     """
     return _retokenised(sentence, codec, codec.encode)
 

@@ -89,7 +89,7 @@ def p_value(value: Any, row: Row) -> str:
 
 
 def shortened(name: str, longest: int = 40) -> str:
-    """A name of at most so many letters."""
+    """A name, cut to a maximum length."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 

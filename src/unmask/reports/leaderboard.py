@@ -153,7 +153,7 @@ def _in_units(result: Result) -> tuple[float, float]:
     return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least
 
 
-def shown(board: pd.DataFrame) -> pd.DataFrame:
+def terminal_table(board: pd.DataFrame) -> pd.DataFrame:
     """A board as a terminal shows it: a model in each row, its possible ranks in one column."""
     ranks = ["unfit" if row.unranked else _ranks_text(row) for row in board.itertuples(index=False)]
     table = board.drop(columns=["rank", "rank_high", "unranked", "measures"])

@@ -463,14 +463,14 @@ class Fit:
 
         Shrunk towards the common variance as far as the categories have one.
         """
-        own, df = self.crossed.spreads(self.values)
-        positive = (own > ROUNDING) & (df > 0)
-        usual = usual_variance(own[positive], df[positive], MOST_PRIOR_SPREAD)
+        variance, df = self.crossed.spreads(self.values)
+        positive = (variance > ROUNDING) & (df > 0)
+        usual = usual_variance(variance[positive], df[positive], MOST_PRIOR_SPREAD)
         if self.is_share or usual.df <= 0:
-            return own, df, np.ones(len(own))
-        moderated = (df * own + usual.df * usual.value) / (df + usual.df)
-        factor = np.divide(moderated, own, out=np.ones(len(own)), where=positive)
-        return own * factor, df + usual.df, factor
+            return variance, df, np.ones(len(variance))
+        moderated = (df * variance + usual.df * usual.value) / (df + usual.df)
+        factor = np.divide(moderated, variance, out=np.ones(len(variance)), where=positive)
+        return variance * factor, df + usual.df, factor
 
     @cached_property
     def _templates(self) -> Variance:
@@ -503,10 +503,10 @@ class Fit:
         if not items.value > 0:  # nothing varies in this category
             return words
         _, df, factor = self._spreads
-        own = words.df / (words.df + usual.df)
-        effect = own * words.value / items.value + (1 - own) * usual.value
+        weight = words.df / (words.df + usual.df)
+        effect = weight * words.value / items.value + (1 - weight) * usual.value
         # What words add to the variance of their items is uncorrelated with it.
-        error = 1 / max(1.0, df[categories[0]]) + own**2 * max(0.0, 1 / words.df - 1 / items.df)
+        error = 1 / max(1.0, df[categories[0]]) + weight**2 * max(0.0, 1 / words.df - 1 / items.df)
         return Variance(items.value * factor[categories[0]] * effect, 1 / error)
 
     def mean(self, weight: Floats, *, adjust: bool = True) -> CrossedMean:

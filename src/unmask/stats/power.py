@@ -65,7 +65,7 @@ class Pilot:
     df: tuple[float, float]
 
     def variance(self, n_words: int, n_templates: int) -> tuple[float, float]:
-        """The variance of the mean with so many words and templates, and its degrees of freedom."""
+        """The variance of the mean over words and templates, and its degrees of freedom."""
         by_words, by_templates = self.n_words / n_words, self.n_templates / n_templates
         cautious = [1.0 if df <= 0 else df / float(chdtri(df, ASSURANCE)) for df in self.df]
         words = cautious[0] * by_words * (self.words + self.items * by_templates)
