@@ -134,6 +134,20 @@ def test_duplicates(tmp_path):
     assert "repeated: 3 rows (62, 63, 64)" in told(found, "rows", "note")
 
 
+def test_rows_with_the_columns_swapped(tmp_path):
+    rows = sound()
+    swapped = {
+        "stereotype": rows[0]["antistereotype"],
+        "antistereotype": rows[0]["stereotype"],
+    }
+    path = written(tmp_path / "mine.csv", [*rows, {**rows[0], **swapped}])
+    checked = file.check(path)
+    texts = [f.text for f in checked.findings]
+    assert sum("columns swapped" in t for t in texts) == 1
+    assert not any("are repeated" in t for t in texts)  # "remove them" would contradict it
+    assert len(file.repaired(checked)) == len(rows) + 1  # only the author knows which row is right
+
+
 def test_trailing_and_odd_spaces(tmp_path):
     rows = sound()
     rows[4]["stereotype"] += " "

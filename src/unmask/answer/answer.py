@@ -102,8 +102,14 @@ class Answer:
         """Why the verdict differs from what its interval suggests; empty where they agree."""
         if self.opposed:
             return self.opposed
-        excludes = self.main.estimate.excludes_ideal
-        if self.shows_bias and not excludes and self.main.scale.share and self.p is not None:
+        excludes, scale = self.main.estimate.excludes_ideal, self.main.scale
+        if excludes and self.why == UNDECIDED and self.p is not None:
+            neutral = f"{scale.neutral:g}{' %' if scale.share else ''}"
+            return (
+                f"this interval excludes {neutral}, but the test of all measures that count is not "
+                f"significant (corrected p = {self.p:.2g})"
+            )
+        if self.shows_bias and not excludes and scale.share and self.p is not None:
             return (
                 "the interval of the share contains 50 %, but the mean margin differs from 0 "
                 f"(corrected p = {self.p:.2g})"
@@ -208,18 +214,23 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
         _answer(model, name, counting[name], by_type[name], by_type_tests[name], correction)
         for name in counting
     ]
-    entries.sort(key=lambda a: (VERDICTS.index(a.verdict), -a.main.relative))
     if all_pairs:
-        entries.insert(
-            0, _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, correction)
+        entries.append(
+            _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, correction)
         )
     failed, doubt = failed_controls(results), unproven(results)
-    if doubt:
-        return [_unless_shown(a, doubt) for a in entries]
-    return [
-        _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY)
+    entries = [
+        _unless_shown(a, doubt)
+        if doubt
+        else _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY)
         for a in entries
     ]
+    return sorted(entries, key=_place)
+
+
+def _place(answer: Answer) -> tuple[bool, int, float]:
+    """The place in the order of answers: the overall one, then by verdict, then by strength."""
+    return answer.bias_type != OVERALL, VERDICTS.index(answer.verdict), -answer.main.relative
 
 
 def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:

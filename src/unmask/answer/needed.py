@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from unmask.answer.evidence import Evidence
 from unmask.answer.scales import SCALES, STRENGTHS, Scale
 from unmask.stats.intervals import MIN_CLUSTERS
-from unmask.stats.power import pilot_of, words_needed
+from unmask.stats.power import Pilot, pilot_of, words_needed
 
 MOST_ADDED = 10_000  # words that somebody may be asked to add
 
@@ -44,10 +44,21 @@ def _more_items(main: Evidence, level: float) -> str:
     if pilot is None or size is None:
         return ""
     points = size[0] if scale.share else 100 * float(ndtr(size[0] / margin.more["spread"])) - 50
-    words, templates, both = pilot.needed(points, level=level)
+    unit = "item" if main.result.settings.get("cluster") in ("item", "none") else "word"
+    addition = cheapest_addition(pilot, pilot.needed(points, level=level), unit)
+    return f"add about {addition} to detect a {size[1]} bias" if addition else ""
+
+
+def cheapest_addition(
+    pilot: Pilot, needed: tuple[int | None, int | None, tuple[int, int] | None], unit: str
+) -> str:
+    """What to add to a pilot's items: words, templates or both, whichever makes the fewest items.
+
+    `needed` is what `Pilot.needed` returns. Empty if nothing is missing, or nothing helps.
+    """
+    words, templates, both = needed
     n_words, n_templates = pilot.n_words, pilot.n_templates
     words = None if words is None else max(words, MIN_CLUSTERS)  # fewer show nothing
-    unit = "item" if main.result.settings.get("cluster") in ("item", "none") else "word"
     ways = []  # the number of items that each way makes, and how to say it
     if words is not None and words > n_words:
         ways.append((words * n_templates, _count(words - n_words, unit)))
@@ -56,7 +67,7 @@ def _more_items(main: Evidence, level: float) -> str:
     if both is not None and both[0] > n_words and both[1] > n_templates:
         added = _count(both[1] - n_templates, "template")
         ways.append((both[0] * both[1], f"{_count(both[0] - n_words, unit)} and {added}"))
-    return f"add about {min(ways)[1]} to detect a {size[1]} bias" if ways else ""
+    return min(ways)[1] if ways else ""
 
 
 def _to_decide(main: Evidence, words: int) -> str:

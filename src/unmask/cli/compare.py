@@ -70,7 +70,7 @@ def compare(
             files.put_csv(output / "changed.csv", changed)
             path = pages.write(pages.of_comparison(loaded, frame, bias_types), output)
         if not in_json:
-            console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+            console.print(f"Report: [bold]{escape(str(path))}[/]", soft_wrap=True)
     if fail_on is not None and _fails(fail_on, frame, bias_types):
         raise typer.Exit(1)
 

@@ -42,6 +42,6 @@ def leaderboard(
         files.put_csv(output, board)
     if html is not None:
         files.put(html, boards.board_page(board))
-        console.print(f"Page: [bold]{escape(str(html))}[/]", soft_wrap=True)
+        console.print(f"Report: [bold]{escape(str(html))}[/]", soft_wrap=True)
         if show:
             webbrowser.open(html.resolve().as_uri())

@@ -54,4 +54,4 @@ def report(
     folder = output or folders[0]
     files.make_folder(folder)
     path = pages.write(pages.with_differences(loaded), folder, show, scale)
-    console.print(f"Page: [bold]{escape(str(path))}[/]")
+    console.print(f"Report: [bold]{escape(str(path))}[/]")

@@ -158,7 +158,7 @@ def finish(
         print(folder)
     else:
         console.print(f"Results and all items: [bold]{escape(str(folder))}[/]", soft_wrap=True)
-        console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
+        console.print(f"Report: [bold]{escape(str(page))}[/]", soft_wrap=True)
         if gate_decision is not None:
             console.print()
             shown_gate.show(gate_decision)

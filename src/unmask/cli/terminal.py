@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.answer import answer_sentences
-from unmask.answer.answer import Answer
+from unmask.answer.answer import ABILITY, Answer
 from unmask.answer.scales import SCALES
 from unmask.cli.tables import as_lines, fits, fitted
 from unmask.data.check.file import CheckedFile
@@ -111,12 +111,14 @@ def print_answer(console: Console, answer: pd.DataFrame) -> None:
 def _print_beside(console: Console, answer: pd.DataFrame, needed: bool) -> None:
     """The clearest examples, why a verdict differs from its interval, and what is `needed`."""
     for row in answer.to_dict("records"):
+        reasons = [row["contradiction"]] if row["contradiction"] else []
         if needed and row["needed"]:
-            line = f"{row['bias_type']}, needed to decide: {row['needed']}"
-            console.print(escape(line), style="dim", highlight=False)
-        if row["contradiction"]:
-            line = f"{row['bias_type']}: {row['contradiction']}"
-            console.print(escape(line), style="yellow", highlight=False)
+            head = "" if row["needed"] == ABILITY else "needed to decide: "
+            reasons.append(head + row["needed"])
+        if reasons:
+            line = f"{row['bias_type']}: {'; '.join(reasons)}"
+            style = "yellow" if row["contradiction"] else "dim"
+            console.print(escape(line), style=style, highlight=False)
         if row["clearest"]:
             console.print(escape(f"Clearest {row['bias_type']} examples:"), highlight=False)
         for text in row["clearest"]:
@@ -282,7 +284,7 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
         print_frame(console, part.frame, part.title)
     for name, reason in study.skipped.items():
         console.print(escape(f"left out: {name}: {reason}"), style="yellow")
-    console.print(f"\nPage: [bold]{escape(str(folder / 'report.html'))}[/]")
+    console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]")
 
 
 def print_frame(console: Console, frame: pd.DataFrame, title: str = "") -> None:

@@ -34,6 +34,6 @@ def trend(
     with files.target(output, Path("unmask-trend"), force=force) as folder:
         study_page.write(trend_page.study(followed), folder)
     path = folder / "report.html"
-    console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+    console.print(f"Report: [bold]{escape(str(path))}[/]", soft_wrap=True)
     if show:
         webbrowser.open(path.resolve().as_uri())

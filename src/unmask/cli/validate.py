@@ -76,7 +76,7 @@ def validate(
     for remark in study.remarks:
         console.print(remark, highlight=False, markup=False)
     terminal.print_frame(console, study.tables[0].frame[list(PRINTED)])
-    console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
+    console.print(f"Report: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 
 
 def _grid(

@@ -48,4 +48,4 @@ def vary(
     for title, frame in sweep.summary(study).items():
         console.print(f"\n[bold]{escape(title)}[/]")
         terminal.print_frame(console, frame)
-    console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]")
+    console.print(f"Report: [bold]{escape(str(folder / 'report.html'))}[/]")

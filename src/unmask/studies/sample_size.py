@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 from scipy.special import ndtr
 
-from unmask.answer.answer import OVERALL, Answer, answers
+from unmask.answer.answer import ABILITY, OVERALL, Answer, answers
+from unmask.answer.needed import cheapest_addition
 from unmask.answer.verdict import Correction
 from unmask.options import Threshold, amount_text
 from unmask.stats.power import (
@@ -78,7 +79,7 @@ def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[di
     spread, points = answer.main.tested.more["spread"], amount
     if unit == "times":
         points = 100 * float(ndtr(math.log(amount) / spread)) - 50
-    words, templates, both = pilot.needed(points, power=power, level=level)
+    needed = pilot.needed(points, power=power, level=level)
     sampled, effect = pilot.n_templates > 1, detects(pilot, power, level)
     return [
         {
@@ -90,33 +91,19 @@ def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[di
             "pairs": answer.main.tested.n,
             "words": pilot.n_words,
             "templates": pilot.n_templates if sampled else None,
-            "words needed": words,
-            "templates needed": templates,
-            "words and templates": None if both is None else f"{both[0]} in {both[1]}",
-            "advice": _advice(pilot, amount_text(amount, unit), words, templates, both),
+            "advice": _advice(answer, pilot, amount_text(amount, unit), needed),
         }
     ]
 
 
-def _advice(
-    pilot: Pilot,
-    amount: str,
-    words: int | None,
-    templates: int | None,
-    both: tuple[int, int] | None,
-) -> str:
+def _advice(answer: Answer, pilot: Pilot, amount: str, needed: Any) -> str:
     """What to do, in a sentence."""
-    if words is not None and words <= pilot.n_words:
+    if answer.needed == ABILITY:
+        return f"{ABILITY.capitalize()}: the model fails the positive control."
+    if needed[0] is not None and needed[0] <= pilot.n_words:
         return "These items are enough."
-    if words is None and both is None and templates is None:
-        return f"No number of words or templates detects {amount}."
-    if words is None:
-        required = templates if templates is not None else both[1] if both else 0
-        return f"More words will not help. Add about {required - pilot.n_templates} templates."
-    missing = words - pilot.n_words
-    if templates is not None and templates - pilot.n_templates < missing / 4:
-        return f"Add about {templates - pilot.n_templates} templates."
-    return f"Add about {missing} words."
+    addition = cheapest_addition(pilot, needed, "word")
+    return f"Add about {addition}." if addition else f"No number of words detects {amount}."
 
 
 def _words(answer: Answer, d: float, power: float, level: float) -> list[dict[str, Any]]:

@@ -118,6 +118,8 @@ def repaired(checked: CheckedFile) -> list[dict[str, str]]:
     for row, item in rows:
         pro, anti = (INVISIBLE.sub("", text) for text in sentences(item))
         key = defects.sentence_key(item)
+        if "contradictory" in item.meta.get("flags", ()):
+            key = (pro, anti)  # both are kept: only the author knows which one is right
         if key in file or pro == anti:
             continue
         file.add(key)

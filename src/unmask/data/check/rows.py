@@ -58,8 +58,8 @@ def defects(file: ParsedFile) -> Iterator[Remark]:
         yield Remark(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
     for flag, (state, problem, advice) in DEFECTS.items():
         rows = [n for n, row_flags in enumerate(flags, 1) if flag in row_flags]
-        if flag == "duplicate":
-            rows = _repeats(file.items, rows)
+        if flag == "duplicate":  # of contradictory rows, the reader chooses which to keep
+            rows = _repeats(file.items, [n for n in rows if "contradictory" not in flags[n - 1]])
         yield from of_rows(state, problem, advice, rows)
 
 

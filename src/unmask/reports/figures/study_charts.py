@@ -119,7 +119,9 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
         data,
         **_panels(layers, table, "bias_type", (width, 150), max(1, 700 // width), shared_y=True),
     )
-    note = f"Dashed line: neutral ({unit.neutral:g}). Diamond: the score changes from this run on."
+    note = f"Dashed line: neutral ({unit.neutral:g})."
+    if table.changed.any():
+        note += " Diamond: the score changes from this run on."
     return Figure(name, title, spec, table, note)
 
 

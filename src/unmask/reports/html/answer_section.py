@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from unmask.answer import answer_sentences
-from unmask.answer.answer import OVERALL, Answer
+from unmask.answer.answer import ABILITY, OVERALL, Answer
 from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED
 from unmask.answer.scales import SCALES
@@ -18,12 +18,11 @@ from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
 
 NOTABLE_GAP = 10.0  # percentage points between the groups of a pair
-# By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
-STATES = {
-    "biased": ("found", "10,2 19,18 1,18"),
-    "reversed": ("reversed", "10,18 19,2 1,2"),
-    "negligible": ("small", "2,10 8,17 18,3 8,12"),
-    "inconclusive": ("open", "10,1 19,10 10,19 1,10"),
+STATES = {  # by verdict: the class of its colour, and its sign
+    "biased": ("found", "\u25b2"),
+    "reversed": ("reversed", "\u25bc"),
+    "negligible": ("small", "\u25a0"),
+    "inconclusive": ("open", "\u25c7"),
 }
 
 
@@ -32,11 +31,11 @@ Marked: TypeAlias = Sequence[tuple[str, str]]  # words of a sentence: plain, "mo
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A bias type with a bias: its verdict as colour, shape and word, and the text below."""
+    """A bias type with a bias: its verdict as colour, sign and word, and the text below."""
 
     bias_type: str
     state: str
-    shape: str
+    sign: str
     word: str
     measured: str
     below: Sequence[str]
@@ -57,12 +56,16 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The intervals of bias types on one scale; `ticks` are places with their labels."""
+    """The intervals of bias types on one scale.
+
+    `ticks` are places with their labels; `key` has the colour, sign and word of each verdict.
+    """
 
     title: str
     lanes: Sequence[Lane]
     ticks: Sequence[tuple[float, str]]
     neutral: float
+    key: Sequence[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def _opening(answers: Sequence[Answer], single: bool) -> AnswerSection:
 
 
 def _tile(answer: Answer) -> Tile:
-    state, shape = STATES[answer.verdict]
+    state, sign = STATES[answer.verdict]
     below = [answer_sentences.agreement(answer)] if answer.evidence else []
     preference = answer.word_preference
     if preference is not None and preference.value >= NOTABLE_GAP:
@@ -122,7 +125,7 @@ def _tile(answer: Answer) -> Tile:
     return Tile(
         answer.bias_type,
         state,
-        shape,
+        sign,
         f"{answer.verdict}, {answer.strength}",
         answer_sentences.main_number(answer.main),
         [text[:1].upper() + text[1:] + "." for text in below],
@@ -143,15 +146,12 @@ def marked(line: str, reversed_: bool = False) -> Marked:
     return [(text, kind) for text, kind in pieces if text]
 
 
-SIGNS = {"negligible": "\u2713", "inconclusive": "\u25c7"}
-
-
 def _rest_row(answer: Answer) -> dict[str, Any]:
     reasons = [answer.contradiction] if answer.contradiction else []
     reasons += [answer.needed] if answer.needed else []
     return {
         "bias_type": answer.bias_type[:1].upper() + answer.bias_type[1:],
-        "verdict": f"{SIGNS.get(answer.verdict, '')} {answer.verdict}",
+        "verdict": f"{STATES[answer.verdict][1]} {answer.verdict}",
         "measured": answer_sentences.main_number(answer.main),
         "needed": "; ".join(reasons),
     }
@@ -169,7 +169,7 @@ def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
     """Return the next steps: about biased types, about inconclusive ones, and before a release."""
     findings = [a.bias_type for a in types if a.shows_bias]
     steps = [(f"See the sentences behind {findings[0]}", "#items-behind")] if findings else []
-    if any(a.verdict == "inconclusive" for a in types):
+    if any(a.verdict == "inconclusive" and a.needed != ABILITY for a in types):
         steps.append(("See how much data is needed to decide the rest", "unmask plan RESULTS"))
     steps.append(("Check whether a change increased the bias", "unmask compare BEFORE AFTER"))
     steps.append(("Block a more biased release", "unmask gate AFTER --baseline BEFORE"))
@@ -205,8 +205,6 @@ def _chart(head: str, answers: Sequence[Answer]) -> Chart:
     def place(value: float) -> float:
         return round(100 * (value - low) / (high - low), 2)
 
-    answers = sorted(answers, key=lambda a: (not a.shows_bias, -a.main.bias))
-    estimates = [a.main.estimate for a in answers]
     lanes = [
         Lane(
             a.bias_type[:1].upper() + a.bias_type[1:],
@@ -218,12 +216,14 @@ def _chart(head: str, answers: Sequence[Answer]) -> Chart:
         )
         for a, e in zip(answers, estimates, strict=True)
     ]
+    verdicts = {a.verdict for a in answers}
+    key = [(*STATES[verdict], verdict) for verdict in STATES if verdict in verdicts]
     inside = [t for t in TICKS[head] if low < t < high]
     ticks: list[tuple[float, str]] = []
     for tick in sorted(inside, key=lambda t: abs(t - neutral)):
         if all(abs(place(tick) - p) > 100 * NARROW for p, _ in ticks):
             ticks.append((place(tick), f"{scale.show(tick):g}{' %' if scale.share else ''}"))
-    return Chart(DRAWN[head][1], lanes, sorted(ticks), place(neutral))
+    return Chart(DRAWN[head][1], lanes, sorted(ticks), place(neutral), key)
 
 
 def figures(answers: Sequence[Answer]) -> list[Figure]:
