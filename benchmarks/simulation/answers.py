@@ -157,7 +157,7 @@ def _run(name: str, liked: str, bias: Any, times: int) -> Row:
     if bias is None:
         return repeated("run: anything is called biased", about, True, times, draw)
     about += f", {bias[0]} at {100 * norm.cdf(bias[1] / 0.95):.0f} %"
-    row = repeated("run: a bias is found", about, True, times, draw)
+    row = repeated("run: a bias is detected", about, True, times, draw)
     return row._replace(scenario=f"{about}; {_oracle(columns, liking, bias)}")
 
 

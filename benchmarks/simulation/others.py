@@ -39,8 +39,8 @@ def comparisons(times: int) -> Iterator[Row]:
             e = comparison.paired_difference(a, b, design, scale=100)
             return Draw(e.low, 0.0, e.high, e.p, e.value)
 
-        name = f"{words} words x {frames} frames that differ"
-        yield repeated("compare: score, frames", name, True, times, framed)
+        name = f"{words} words x {frames} templates that differ"
+        yield repeated("compare: score, templates", name, True, times, framed)
     for clusters, size in ((10, 20), (30, 20)):
 
         def claimed(rng: Random, seed: int) -> Any:

@@ -186,8 +186,8 @@ def _check_mass(extras: Mapping[str, Estimate]) -> None:
     if declined > 100 - LEAST_MASS:
         raise DataError(
             f"not measured: the model declines to choose in {declined:.0f} % of the replies (more "
-            f"than {100 - LEAST_MASS:.0f} %), so its preference is unknown. Read its replies, or "
-            "use another measure."
+            f"than {100 - LEAST_MASS:.0f} %), so its preference is unknown. Ask it a question "
+            "yourself to see how it replies, or use another measure."
         )
 
 
