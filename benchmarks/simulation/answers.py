@@ -21,6 +21,7 @@ from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.change_points import change_points
 from unmask.stats.clustering import COLUMNS, Design
 from unmask.stats.crossed import Crossed
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.growth import growth
 from unmask.stats.intervals import as_percentage
 from unmask.stats.power import pilot_of
@@ -168,7 +169,7 @@ def _biased(columns: Any, measured: Any) -> dict[str, float]:
     """
     design, category = Design.of(columns), np.array(columns["category"])
     scores = np.mean([Margins(values, design).scores for values in measured], axis=0)
-    fit = Crossed.of(design).fit(scores)
+    fit = Fit.of(Crossed.of(design), scores)
     names = sorted(set(columns["category"]))
     overall = fit.estimate(np.ones(len(category), bool))
     types = [fit.estimate(category == name) for name in names]

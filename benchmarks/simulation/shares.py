@@ -9,13 +9,14 @@ from simulation.harness import FEW, Draw, Random, Row, repeated
 from unmask.stats import intervals
 from unmask.stats.clustering import Design
 from unmask.stats.crossed import Crossed
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.preference import Preferences
 from unmask.stats.preference import deviation as deviation_of
 
 
 def share_of(wins: Any, design: Design, ideal: float, macro: bool = False) -> Any:
     """A share as `run` makes it."""
-    share, _ = Crossed.of(design).fit(wins).share(intervals.weights(design, macro))
+    share, _ = Fit.of(Crossed.of(design), wins).share(intervals.weights(design, macro))
     return intervals.as_percentage(share, len(wins), design.count, ideal=ideal)
 
 

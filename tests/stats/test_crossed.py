@@ -7,10 +7,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from unmask.stats import crossed
+from unmask.stats.bounded_scores import INNER, NORMAL_BOUND, bounded_scores
 from unmask.stats.clustering import Design
 from unmask.stats.crossed import Crossed
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.preference import Margins
+from unmask.stats.word_preference import between_units, sampling_noise, word_preference
 
 
 def columns(pairs=2, words=5, templates=2, category=None):
@@ -63,10 +65,10 @@ def test_balanced_items_need_no_adjustment():
     design = Design.of(columns())
     model, rng = Crossed.of(design), np.random.default_rng(0)
     values = drawn(rng, design)
-    mean = model.fit(values).mean(even(design))
+    mean = Fit.of(model, values).mean(even(design))
     assert mean.value == pytest.approx(values.mean())
     moved = values + 7.0 * model.sign * (1 + model.pair)
-    other = model.fit(moved).mean(even(design))
+    other = Fit.of(model, moved).mean(even(design))
     assert other.value == pytest.approx(mean.value)
     assert other.words.value == pytest.approx(mean.words.value)
 
@@ -76,17 +78,17 @@ def test_two_pairs_are_not_pooled_and_their_groups_weigh_alike():
     values = np.random.default_rng(1).normal(size=16)
     expected = (values[:2].mean() + values[2:8].mean()) / 2 * 8 / 16
     expected += (values[8:13].mean() + values[13:].mean()) / 2 * 8 / 16
-    assert Crossed.of(design).fit(values).mean(even(design)).value == pytest.approx(expected)
+    assert Fit.of(Crossed.of(design), values).mean(even(design)).value == pytest.approx(expected)
 
 
 def test_the_adjusted_mean_is_the_mean_of_adjusted_values():
     design = unbalanced([(2, 9), (8, 3), (4, 4), (12, 1), (1, 6)])
     rng, model = np.random.default_rng(2), Crossed.of(design)
     values = drawn(rng, design)
-    preference = model.preference(values)
+    preference = word_preference(model, values)
     left = values - model.sign * preference.values[model.unit]
     for chosen in (np.ones(len(values), bool), design.pairs == 1, design.pairs == 4):
-        mean = model.fit(values, preference).mean(even(design, chosen))
+        mean = Fit.of(model, values, preference).mean(even(design, chosen))
         assert mean.value == pytest.approx(left[chosen].mean())
 
 
@@ -102,7 +104,7 @@ def test_the_posterior_mean_by_numerical_integration():
     top = 4 * np.sqrt(np.var(own) + np.mean(noise))
     whole = quad(density, 0, top)[0]
     expected = quad(lambda s: s**2 * density(s), 0, top)[0] / whole
-    assert crossed._between_units(own, noise) == pytest.approx(expected, rel=0.01)
+    assert between_units(own, noise) == pytest.approx(expected, rel=0.01)
 
 
 def test_the_noise_of_a_word_preference_is_its_sampling_variance():
@@ -123,7 +125,7 @@ def test_the_noise_of_a_word_preference_is_its_sampling_variance():
     for _ in range(400):
         values = rng.normal(size=len(rows)) + rng.normal(size=25)[design.clusters]
         own.append(np.bincount(model.unit, weights=model.contrast * values))
-        noise.append(model._noise(values))
+        noise.append(sampling_noise(model, values))
     assert np.mean(noise, axis=0) == pytest.approx(np.var(own, axis=0), rel=0.25)
 
 
@@ -131,8 +133,8 @@ def test_pooling_follows_what_the_pairs_have_in_common():
     """Pairs that agree lend each other their preference; pairs that do not keep their own."""
     design = unbalanced([(60, 3)] * 9)
     rng, model = np.random.default_rng(3), Crossed.of(design)
-    alike = model.preference(2.0 * model.sign + rng.normal(size=len(model.sign)))
-    apart = model.preference(drawn(rng, design, pair=5.0, cell=0.0))
+    alike = word_preference(model, 2.0 * model.sign + rng.normal(size=len(model.sign)))
+    apart = word_preference(model, drawn(rng, design, pair=5.0, cell=0.0))
     assert alike.unit_weight.max() < 0.6 < 0.95 < apart.unit_weight.min()
     assert alike.size == pytest.approx(2.0, abs=0.3)
 
@@ -150,7 +152,7 @@ def test_the_variance_of_words_by_a_double_loop():
         for i, j in itertools.product(range(len(values)), repeat=2)
         if design.clusters[i] == design.clusters[j]
     )
-    words = model.fit(values).mean(weight).words
+    words = Fit.of(model, values).mean(weight).words
     assert words.value == pytest.approx(expected)
     assert words.df == 2 * 2 * 4 - 4  # words, less one for each group of each pair
 
@@ -181,11 +183,11 @@ def test_laws_of_the_mean_margin():
 def test_scores_are_bounded_and_their_mean_is_hubers_location():
     design = Design(np.arange(9))
     margins = np.array([-1.0, -0.5, -0.2, 0.0, 0.1, 0.3, 0.6, 1.0, 500.0])
-    scores, unit = Crossed.of(design).robust(margins)
-    location, bound = unit * scores.mean(), unit * crossed.NORMAL_BOUND
+    scores, unit = bounded_scores(Crossed.of(design), margins)
+    location, bound = unit * scores.mean(), unit * NORMAL_BOUND
     assert np.clip(margins - location, -bound, bound).sum() == pytest.approx(0.0, abs=1e-3)
     away = np.abs(margins - location)
-    assert bound == pytest.approx(np.quantile(away, crossed.INNER), abs=1e-3)
+    assert bound == pytest.approx(np.quantile(away, INNER), abs=1e-3)
     inside = np.mean(away <= bound)
     expected = location + np.clip(margins - location, -bound, bound) / inside
     assert unit * scores == pytest.approx(expected, abs=1e-3)
@@ -305,7 +307,7 @@ def test_a_bias_is_found_more_often_by_margins_than_by_raw_answers():
         values = drawn(rng, design, bias=0.5)
         margins = Margins(values, design)
         found["margin"] += margins.fit.estimate(weight > 0).p <= 0.05
-        raw, _ = Crossed.of(design).fit((values > 0).astype(float)).share(weight)
+        raw, _ = Fit.of(Crossed.of(design), (values > 0).astype(float)).share(weight)
         found["raw"] += 2 * raw.tail(0.5) <= 0.05
     assert found["margin"] > 1.3 * found["raw"]
 
@@ -325,7 +327,7 @@ def test_a_share_near_its_end_varies_less_than_the_others():
     rng, design = np.random.default_rng(4), Design.of(columns(6, 8, 2))
     category = design.categories
     values = drawn(rng, design, template=0.8) + np.where(category == 0, 6.0, 0.0)
-    fit = Crossed.of(design).fit((values > 0).astype(float), share=True)
+    fit = Fit.of(Crossed.of(design), (values > 0).astype(float), share=True)
     first, second = ((category == c) / np.sum(category == c) for c in (0, 1))
     assert fit.mean(second).templates.value > 0
     assert fit.mean(first).templates == (0.0, fit.mean(second).templates.df, 0.0)

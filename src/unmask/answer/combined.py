@@ -16,7 +16,8 @@ import pandas as pd
 from unmask.answer.items import Items
 from unmask.options import Resampling
 from unmask.stats.clustering import COLUMNS, Design
-from unmask.stats.crossed import Crossed, Fit
+from unmask.stats.crossed import Crossed
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.preference import Margins
 from unmask.types import Estimate, Result
 
@@ -47,7 +48,7 @@ class CombinedPairs:
 
     @cached_property
     def _fit(self) -> Fit:
-        return Crossed.of(Design.of(self.table)).fit(self.table.score.to_numpy(float))
+        return Fit.of(Crossed.of(Design.of(self.table)), self.table.score.to_numpy(float))
 
     def estimate(
         self, parts: Sequence[tuple[str, str]] | None = None, level: float = 0.95

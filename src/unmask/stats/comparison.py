@@ -19,6 +19,7 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, Variance, as_design
 from unmask.stats.crossed import Crossed
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights, wilson
 from unmask.stats.student_t import quantile, upper_tail
@@ -268,7 +269,7 @@ class PairedValues:
     ) -> None:
         self.design, self.adjusted = design, adjusted
         self.values = (second - first, second + first - 1)
-        self.fits = [Crossed.of(design).fit(v, share=True) for v in self.values]
+        self.fits = [Fit.of(Crossed.of(design), v, share=True) for v in self.values]
 
     def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
         """Difference and total in percentage points; `weight` [n] adds up to 1."""

@@ -18,6 +18,9 @@ may have few words, so its variance is moderated by those of the others (Smyth 2
 of its items as far as categories have the same spread, and the design effect of its words. Degrees
 of freedom are Satterthwaite's (1946). The part of templates is a difference of two mean squares:
 even where it is 0 it is as uncertain as the first.
+
+Here is the design, with the parts of a variance. `word_preference.py` estimates the preference,
+`bounded_scores.py` makes margins robust, `crossed_fit.py` puts the parts together.
 """
 
 import math
@@ -28,23 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import digamma, polygamma
 
-from unmask.stats.clustering import Codes, Design, Variance, added, codes
-from unmask.stats.intervals import DEFAULTS, ShareVariance, share_variance, student, weights_of
-from unmask.types import Estimate, Floats
+from unmask.stats.clustering import Codes, Design, Variance, codes
+from unmask.types import Floats
 
-POOLED_UNITS = 3  # fewer units of both groups are not pooled
-GRID = 200  # standard deviations between units that the posterior is summed over
-MOST_TIED = 0.1  # most items with one and the same margin; a yes or no has two values
-LEAST_SPREAD = 8  # fewest items whose spread is estimated apart from others
-INNER = 0.7  # share of the distances from a cell's location that lie within the bound
-NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
-LEAST_CATEGORIES = 4  # fewest variances that give a common one
-MOST_PRIOR = 30.0  # most degrees of freedom of the common design effect
-MOST_PRIOR_SPREAD = 60.0  # most degrees of freedom of the common variance of items
 ROUNDING = 1e-12  # of a variance of values that are all equal
-STEPS = 40  # of the iteration that finds the locations
 
 
 class WordPreference(NamedTuple):
@@ -68,40 +59,6 @@ class WordPreference(NamedTuple):
         if not finite.any():
             return 0.0
         return float(np.sqrt(np.mean(self.values[finite] ** 2)))
-
-
-class CrossedMean(NamedTuple):
-    """A weighted mean, and the parts of its variance.
-
-    `alone` is the part of `words` that items add independently of each other.
-    """
-
-    value: float
-    words: Variance
-    alone: float
-    templates: Variance
-    preference: Variance
-    counts: tuple[int, int]
-
-    @property
-    def variance(self) -> Variance:
-        """The sum of all parts."""
-        return added((self.words, self.templates, self.preference))
-
-    @property
-    def parts(self) -> dict[str, Any]:
-        """The parts of the variance from which a larger study is planned."""
-        words, templates = self.counts
-        return {
-            "words": {"count": words, "variance": self.words.value, "df": self.words.df},
-            "templates": {
-                "count": templates,
-                "variance": self.templates.value,
-                "df": self.templates.df,
-            },
-            "alone": self.alone,
-            "preference": self.preference.value,
-        }
 
 
 @dataclass(frozen=True)
@@ -191,97 +148,21 @@ class Crossed:
             np.bincount(self.unit, weights=second).astype(float),
         )
 
-    # ---------------------------------------------------------------- scores
-
-    def robust(self, margins: Floats) -> tuple[Floats, float]:
-        """Margins as bounded scores in robust standard deviations, and that unit.
-
-        Each cell has Huber's (1964) location, whose bound is the INNER quantile of the distances
-        within its target group. A score is the location plus the bounded distance over the share of
-        distances within the bound: the mean of the scores of a cell is its location, and their
-        variance is that of the location. Margins of few values, such as yes and no, are kept as
-        they are.
-        """
-        counts = np.unique(margins, return_counts=True)[1]
-        if counts.max() > max(2, MOST_TIED * len(margins)):  # a quantile of few values says nothing
-            unit = float(np.std(margins - self._means(margins)[self.cell])) or 1.0
-            return margins / unit, unit
-        spread, size = self._spread_group, np.bincount(self._spread_group)
-        middle, bound = self._means(margins), np.zeros(len(size))
-        for step in range(STEPS):
-            away = margins - middle[self.cell]
-            if step < STEPS // 2:
-                bound = _quantiles(np.abs(away), spread, size)
-            bounded = np.clip(away, -bound[spread], bound[spread])
-            middle = middle + np.bincount(self.cell, weights=bounded) / self.cell_size
-        away = margins - middle[self.cell]
-        limit = bound[spread]
-        unit = float(np.median(limit)) / NORMAL_BOUND or float(np.std(away)) or 1.0
-        within = np.abs(away) <= limit * (1 + 1e-9)
-        inside = np.maximum(np.bincount(spread, weights=within) / size, 0.1)[spread]
-        return (middle[self.cell] + np.clip(away, -limit, limit) / inside) / unit, unit
-
     @cached_property
-    def _spread_group(self) -> Codes:
-        """Items whose spread is estimated together: a target group, or the rest of a category."""
-        size = np.bincount(self.stratum)[self.stratum]
-        rest = int(self.stratum.max()) + 1 + self.category
-        return codes(np.where(size >= LEAST_SPREAD, self.stratum, rest))
-
-    # ---------------------------------------------------------------- word preference
-
-    def preference(self, scores: Floats) -> WordPreference:
-        """The word preference of each unit, by partial pooling."""
-        gaps = np.bincount(self.unit, weights=self.contrast * scores)
-        noise = self._noise(scores)
-        if self.both.sum() < POOLED_UNITS:
-            shares = self.both.astype(float)
-            pooled = np.zeros(len(gaps))
-            return WordPreference(shares * gaps, shares, pooled, Variance(0.0, 1.0), noise)
-        between = _between_units(gaps[self.both], noise[self.both])
-        shares, pooled = np.zeros(len(gaps)), np.zeros(len(gaps))
-        shares[self.both] = between / (between + noise[self.both])
-        pooled[self.both] = 1 / (between + noise[self.both])
-        pooled /= pooled.sum()
-        values = shares * gaps + (1 - shares) * float(pooled @ gaps)
-        df = float(self.both.sum() - 1)
-        return WordPreference(values, shares, pooled, Variance(between, df), noise)
-
-    def _noise(self, scores: Floats) -> Floats:
-        """Sampling variance of each unit's own word preference; infinite without both groups.
-
-        Items of a cluster are equally correlated. Where a writer has items about both groups, what
-        they have in common cancels.
-        """
-        residuals = scores - self._means(scores)[self.cell]
-        squares = float(np.sum(residuals**2))
-        free = max(1, len(scores) - len(self.cell_size))
-        sums = np.bincount(self.design.clusters, weights=residuals)
-        neighbours = float(np.mean(self._cluster_size[self.design.clusters])) - 1
-        correlation = 0.0
-        if squares > 0 and neighbours > 0:
-            correlation = min(1.0, max(0.0, (float(np.sum(sums**2)) / squares - 1) / neighbours))
-        squares_by_unit = np.bincount(self.unit, weights=self.contrast**2)
-        noise = (
-            squares
-            / free
-            * ((1 - correlation) * squares_by_unit + correlation * self._contrast_by_cluster)
-        )
-        return np.where(self.both, noise, np.inf)
-
-    @cached_property
-    def _cluster_size(self) -> Floats:
+    def cluster_size(self) -> Floats:
+        """The number of items of each cluster."""
         return np.bincount(self.design.clusters).astype(float)
 
     @cached_property
-    def _contrast_by_cluster(self) -> Floats:
+    def contrast_by_cluster(self) -> Floats:
         """The sum over clusters of their squared total contrast in each unit [units]."""
         count = int(self.unit.max()) + 1
         part, within = np.unique(self.design.clusters * count + self.unit, return_inverse=True)
         totals = np.bincount(within, weights=self.contrast)
         return np.bincount(part % count, weights=totals**2, minlength=count).astype(float)
 
-    def _means(self, values: Floats) -> Floats:
+    def means(self, values: Floats) -> Floats:
+        """The mean of the values of each cell [cells]."""
         return np.bincount(self.cell, weights=values) / self.cell_size
 
     def adjusted(self, weight: Floats, preference: WordPreference) -> tuple[Floats, float]:
@@ -300,11 +181,9 @@ class Crossed:
         pooling = float(np.sum(error**2)) * preference.between.value
         return weight - used[self.unit] * self.contrast, pooling
 
-    # ---------------------------------------------------------------- variance
-
     def residuals(self, values: Floats) -> Floats:
         """Values less the mean of their cell, scaled up by the leverage of their cluster."""
-        deviations = values - self._means(values)[self.cell]
+        deviations = values - self.means(values)[self.cell]
         free = max(1, len(values) - len(self.cell_size))
         usual = math.sqrt(float(np.sum(deviations**2)) / free)
         return np.where(
@@ -375,7 +254,7 @@ class Crossed:
         total = np.bincount(template, weights=weight)
         centre = np.bincount(self._centred, weights=values) / np.bincount(self._centred)
         mean = np.bincount(template, weights=weight * (values - centre[self._centred])) / total
-        residuals = values - self._means(values)[self.cell]
+        residuals = values - self.means(values)[self.cell]
         within_words = (weight * self.within_words(residuals)) ** 2
         noise = np.bincount(template, weights=within_words) / total**2
         count = np.bincount(block)[block].astype(float)
@@ -412,7 +291,7 @@ class Crossed:
 
     def spreads(self, values: Floats) -> tuple[Floats, Floats]:
         """The variance of items about their cells in each category, and its degrees of freedom."""
-        squares = (values - self._means(values)[self.cell]) ** 2
+        squares = (values - self.means(values)[self.cell]) ** 2
         cells = np.unique(np.column_stack([self.category, self.cell]), axis=0)[:, 0]
         df = (np.bincount(self.category) - np.bincount(cells)).astype(float)
         return np.bincount(self.category, weights=squares) / np.maximum(df, 1.0), df
@@ -425,181 +304,3 @@ class Crossed:
             weight, _ = self.adjusted(members / members.sum(), preference)
             weights[members] = weight[members]
         return weights
-
-    def fit(
-        self,
-        values: Floats,
-        preference: WordPreference | None = None,
-        scale: float = 1.0,
-        *,
-        share: bool = False,
-    ) -> "Fit":
-        """The model of some values; `scale` turns the unit of the preference into theirs."""
-        word_preference = self.preference(values) if preference is None else preference
-        return Fit(self, values, word_preference, scale, share)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A model of values [n]: the mean of any items, with its variance.
-
-    The values of a `share` are answers (1, 0, a half), already adjusted for word preference. Their
-    variance depends on the share, so that of one category says nothing about another.
-    """
-
-    crossed: Crossed
-    values: Floats
-    preference: WordPreference
-    scale: float = 1.0
-    is_share: bool = False
-
-    @cached_property
-    def _residuals(self) -> Floats:
-        return self.crossed.residuals(self.values)
-
-    @cached_property
-    def _spreads(self) -> tuple[Floats, Floats, Floats]:
-        """The variance of items in each category, moderated; its df; and the factor of moderation.
-
-        Shrunk towards the common variance as far as the categories have one.
-        """
-        variance, df = self.crossed.spreads(self.values)
-        positive = (variance > ROUNDING) & (df > 0)
-        usual = usual_variance(variance[positive], df[positive], MOST_PRIOR_SPREAD)
-        if self.is_share or usual.df <= 0:
-            return variance, df, np.ones(len(variance))
-        moderated = (df * variance + usual.df * usual.value) / (df + usual.df)
-        factor = np.divide(moderated, variance, out=np.ones(len(variance)), where=positive)
-        return variance * factor, df + usual.df, factor
-
-    @cached_property
-    def _templates(self) -> Variance:
-        return self.crossed.template_variance(self.values, self.preference, self._spreads[0])
-
-    @cached_property
-    def _design_effect(self) -> Variance:
-        """The common design effect: the variance of words over that of independent items."""
-        crossed, weight = self.crossed, self.crossed.balanced(self.preference)
-        effects, df = [], []
-        for category in range(int(crossed.category.max()) + 1):
-            category_weight = np.where(crossed.category == category, weight, 0.0)
-            words, items = crossed.words(self._residuals, category_weight)
-            if words.value > 0 and words.df >= 2:
-                effects.append(words.value / items.value)
-                df.append(words.df)
-        return usual_variance(np.array(effects), np.array(df), MOST_PRIOR)
-
-    def _moderated(self, words: Variance, items: Variance, model: Floats) -> Variance:
-        """Shrink the variance of one category's words towards what is usual in all categories.
-
-        The variance of its items and the design effect are shrunk apart: where categories differ in
-        spread, they still have about the same design effect. Not that of writers, who have
-        different numbers of items in each category.
-        """
-        usual = self._design_effect
-        categories = np.unique(self.crossed.category[np.abs(model) > ROUNDING])
-        if self.is_share or usual.df <= 0 or len(categories) != 1 or not self.crossed.nested:
-            return words
-        if not items.value > 0:  # nothing varies in this category
-            return words
-        _, df, factor = self._spreads
-        weight = words.df / (words.df + usual.df)
-        effect = weight * words.value / items.value + (1 - weight) * usual.value
-        # What words add to the variance of their items is uncorrelated with it.
-        error = 1 / max(1.0, df[categories[0]]) + weight**2 * max(0.0, 1 / words.df - 1 / items.df)
-        return Variance(items.value * factor[categories[0]] * effect, 1 / error)
-
-    def mean(self, weight: Floats, *, adjust: bool = True) -> CrossedMean:
-        """The weighted mean, less word preference if `adjust`; weights [n] add up to 1."""
-        crossed, model = self.crossed, weight
-        pooling = 0.0
-        if adjust:
-            model, pooling = crossed.adjusted(weight, self.preference)
-        words, items = crossed.words(self._residuals, model)
-        words = self._moderated(words, items, model)
-        alone = float(np.sum((model * crossed.within_words(self._residuals)) ** 2))
-        templates, count = Variance(0.0, 1.0), 1
-        if crossed.template is not None:
-            shares = np.bincount(crossed.template, weights=model) ** 2
-            size = shares * self._spreads[0][crossed.template_category]
-            templates = self._templates.scaled(float(size.sum()))
-            count = int(np.count_nonzero(shares > ROUNDING**2))
-        preference = Variance(self.scale**2 * pooling, self.preference.between.df)
-        value = math.fsum((weight if self.is_share else model) * self.values)
-        clusters = len(np.unique(crossed.design.clusters[weight != 0]))
-        return CrossedMean(value, words, alone, templates, preference, (clusters, count))
-
-    def estimate(
-        self, mask: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0
-    ) -> Estimate:
-        """The mean of the chosen items [n] with Student's interval, times `unit`."""
-        weight, clusters = weights_of(self.crossed.design, mask, macro)
-        mean = self.mean(weight)
-        variance = Variance(unit**2 * mean.variance.value, mean.variance.df)
-        method = "t over words and templates" if mean.templates.value else "t over clusters"
-        return student(
-            unit * mean.value,
-            variance,
-            int(mask.sum()),
-            clusters,
-            ideal=0.0,
-            resampling=resampling,
-            method=method,
-        )
-
-    def share(self, weight: Floats, *, adjust: bool = False) -> tuple[ShareVariance, CrossedMean]:
-        """The share of values (0 to 1) with its possible variances, and the mean behind it."""
-        mean = self.mean(weight, adjust=adjust)
-        clusters, cells = self.crossed.design.clusters, self.crossed.cell
-        trials = np.ones(len(weight))
-        return share_variance(self.values, weight, mean.variance, clusters, cells, trials), mean
-
-
-def usual_variance(values: Floats, df: Floats, most_prior: float) -> Variance:
-    """The common variance of several variances, with the degrees of freedom that it counts for.
-
-    Estimated from the moments of their logarithms (Smyth 2004); 0 degrees of freedom if there are
-    fewer than LEAST_CATEGORIES.
-    """
-    if len(values) < LEAST_CATEGORIES:
-        return Variance(0.0, 0.0)
-    logs = np.log(values) - digamma(df / 2) + np.log(df / 2)
-    spread = float(np.var(logs, ddof=1) - np.mean(polygamma(1, df / 2)))
-    prior = most_prior if spread <= 0 else min(most_prior, 2 * _trigamma_inverse(spread))
-    centre = float(logs.mean() + digamma(prior / 2) - math.log(prior / 2))
-    return Variance(math.exp(centre), prior)
-
-
-def _trigamma_inverse(value: float) -> float:
-    """The x whose trigamma is a value, by Newton's method."""
-    x = 0.5 + 1 / value
-    for _ in range(50):
-        slope = float(polygamma(1, x))
-        step = slope * (1 - slope / value) / float(polygamma(2, x))
-        x += step
-        if -step < 1e-8 * x:
-            break
-    return x
-
-
-def _quantiles(distances: Floats, group: Codes, size: Any) -> Floats:
-    """The INNER quantile of the distances in each group, interpolated linearly."""
-    ordered = distances[np.lexsort((distances, group))]
-    place = INNER * (size - 1)
-    below = np.floor(place).astype(np.int64)
-    first = np.cumsum(size) - size + below
-    after = np.minimum(first + 1, np.cumsum(size) - 1)
-    return np.asarray(ordered[first] + (place - below) * (ordered[after] - ordered[first]))
-
-
-def _between_units(gaps: Floats, noise: Floats) -> float:
-    """The posterior mean of the variance between units under a flat prior on its root."""
-    top = 4 * math.sqrt(float(np.var(gaps) + np.mean(noise))) + 1e-12
-    spread = np.linspace(top / (2 * GRID), top, GRID)
-    precision = 1 / (noise[None] + spread[:, None] ** 2)
-    total = precision.sum(1)
-    centre = (precision * gaps).sum(1) / total
-    misfit = (precision * (gaps[None] - centre[:, None]) ** 2).sum(1)
-    log_density = 0.5 * (np.log(precision).sum(1) - misfit - np.log(total))
-    density = np.exp(log_density - log_density.max())
-    return float(density @ spread**2 / density.sum())

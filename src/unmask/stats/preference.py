@@ -19,10 +19,13 @@ from scipy.special import ndtr
 
 from unmask.errors import DataError
 from unmask.options import Resampling
+from unmask.stats.bounded_scores import bounded_scores
 from unmask.stats.clustering import Design
-from unmask.stats.crossed import Crossed, Fit, WordPreference
+from unmask.stats.crossed import Crossed, WordPreference
+from unmask.stats.crossed_fit import Fit
 from unmask.stats.intervals import DEFAULTS, as_percentage, share_variance, weights_of
 from unmask.stats.student_t import quantile
+from unmask.stats.word_preference import word_preference
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats
 
 Ties: TypeAlias = Literal["strict", "half", "drop"]
@@ -67,17 +70,17 @@ class Margins:
         values = margins[self.has_margin]
         most = 10 * float(np.max(np.abs(values[finite]), initial=1.0))
         self.values = np.clip(values, -most, most)
-        self.scores, self.unit = self.crossed.robust(self.values)
+        self.scores, self.unit = bounded_scores(self.crossed, self.values)
 
     @cached_property
     def preference(self) -> WordPreference:
         """The word preference in units of the scores."""
-        return self.crossed.preference(self.scores)
+        return word_preference(self.crossed, self.scores)
 
     @cached_property
     def fit(self) -> Fit:
         """The model of the scores."""
-        return self.crossed.fit(self.scores, self.preference)
+        return Fit.of(self.crossed, self.scores, self.preference)
 
     @cached_property
     def left(self) -> Floats:
@@ -95,7 +98,7 @@ class Margins:
     def wins(self) -> Fit:
         """The model of the answers (1, 0, a half) after subtracting word preference."""
         answers = (self.left > 0) + 0.5 * (self.left == 0)
-        return self.crossed.fit(answers, self.preference, DENSITY / self.spread, share=True)
+        return Fit.of(self.crossed, answers, self.preference, DENSITY / self.spread, share=True)
 
 
 class Preferences:
@@ -124,7 +127,7 @@ class Preferences:
             raise DataError("all items are ties, so that none is left to compute a score from.")
         part = design if self.mask.all() else design.chosen(self.mask)
         self.crossed = Crossed.of(part)
-        self.wins = self.crossed.fit(wins[self.mask], share=True)
+        self.wins = Fit.of(self.crossed, wins[self.mask], share=True)
         margins = in_nats(pro, anti, probabilities)
         self.margins = None if np.isnan(margins).all() else Margins(margins, design)
 
@@ -235,7 +238,7 @@ class Preferences:
         self, values: Floats, mask: NDArray[np.bool_], trials: int, ideal: float
     ) -> Estimate:
         """The share of yes-no answers of the chosen items, `trials` for each."""
-        fit = Crossed.of(self.design).fit(values, share=True)
+        fit = Fit.of(Crossed.of(self.design), values, share=True)
         weight, clusters = weights_of(self.design, mask, self.macro)
         variance = fit.mean(weight, adjust=False).variance
         count = np.full(len(values), float(trials))
