@@ -24,6 +24,7 @@ NOT_MEASURED = ("all", "sizes", "recorded")
 TABLES = {
     "table5": "Table 5 of kaneko2022 for one model, from data sets to results, after loading",
     "families": "Twelve families, CrowS-Pairs and StereoSet",
+    "fast_paths": "Times as long without one fast path",
     "checkpoints": "Many checkpoints of one architecture",
     "side_by_side": "The default run, beside an earlier commit",
     "peers": "Beside what a user would pick instead",

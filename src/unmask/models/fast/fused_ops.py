@@ -1,9 +1,9 @@
 """Replace multi-step functions of transformers by one kernel each.
 
 Each step reads and writes all states once more, and a GPU waits for that. GELU by tanh takes eight
-steps (GPT-2, ALBERT, BLOOM). On a GPU there are also gated products, RMS norms and rotary positions
-(ModernBERT, Llama and similar). The functions are the same, but rounded once. Without it a whole
-run takes 1.8 times as long on ModernBERT, 1.3 times on Llama, and as long on BERT (H200).
+steps (GPT-2, ALBERT, BLOOM). On a GPU there are also RMS norms and rotary positions (ModernBERT,
+Llama and similar). The functions are the same, but rounded once. Without it a whole run takes 1.8
+times as long on ModernBERT, 1.2 times on Llama, and as long on BERT (H200).
 """
 
 import sys
@@ -15,10 +15,9 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.nn import functional
-from transformers.activations import GELUActivation, NewGELUActivation, SiLUActivation
+from transformers.activations import NewGELUActivation
 
 from unmask.models.fast.direct_layers import untouched
-from unmask.models.fast.gated import gated
 from unmask.models.fast.rotary import rotate
 from unmask.models.transformers.weights import device_of
 
@@ -26,7 +25,6 @@ Forward: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 ROUGH = "BloomGelu"  # its constant has eight digits: enough for float32, not for float64
 LIKE_LLAMA = ("llama", "mistral", "qwen2", "qwen3")
 _ROTARY = "apply_rotary_pos_emb"
-_ACTIVATIONS = {SiLUActivation: "silu", torch.nn.SiLU: "silu", GELUActivation: "gelu"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +60,12 @@ def fused_ops(net: Any) -> FusedOps:
     for module in net.modules():
         if not untouched(module):
             continue
-        if (step := _gelu(module) or (_on_gpu(module) if gpu else None)) is not None:
+        name, kind = type(module).__module__, type(module).__name__
+        if (step := _gelu(module)) is not None:
             forwards.append((module, step))
-        name = type(module).__module__
-        if gpu and _family(module) and type(module).__name__.endswith("Attention"):
+        elif gpu and _family(module) in LIKE_LLAMA and kind.endswith("RMSNorm"):
+            forwards.append((module, partial(_rms_norm, module)))
+        if gpu and _family(module) and kind.endswith("Attention"):
             homes[name] = sys.modules[name]
     return FusedOps(tuple(forwards), tuple(homes.values()))
 
@@ -93,35 +93,5 @@ def _family(module: Any) -> str:
     return next((f for f in families if name == f"transformers.models.{f}.modeling_{f}"), "")
 
 
-def _on_gpu(module: Any) -> Forward | None:
-    """Return a one-step RMS norm or gated product for a module on a GPU, or None."""
-    family, name = _family(module), type(module).__name__
-    if family in LIKE_LLAMA and name.endswith("RMSNorm"):
-        return partial(_rms_norm, module)
-    if not family or not name.endswith("MLP"):
-        return None
-    act = module.act if family == "modernbert" else module.act_fn
-    if type(act) not in _ACTIVATIONS or not untouched(act):
-        return None
-    if type(act) is GELUActivation and act.act is not functional.gelu:
-        return None
-    if family == "modernbert":
-        plain = type(module.drop) is torch.nn.Dropout and untouched(module.drop)
-        return partial(_gated_halves, module, _ACTIVATIONS[type(act)]) if plain else None
-    return partial(_gated_two, module, _ACTIVATIONS[type(act)])
-
-
 def _rms_norm(module: Any, x: torch.Tensor) -> torch.Tensor:
     return functional.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
-
-
-def _gated_halves(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
-    """ModernBERT's MLP: one product gives the gate and the value."""
-    output: torch.Tensor = module.Wo(gated(act, *module.Wi(x).chunk(2, -1)))
-    return output
-
-
-def _gated_two(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
-    """Llama's MLP: two products give the gate and the value."""
-    output: torch.Tensor = module.down_proj(gated(act, module.gate_proj(x), module.up_proj(x)))
-    return output
