@@ -96,7 +96,7 @@ def missed(frame: pd.DataFrame) -> pd.DataFrame:
     return scenarios.loc[narrow | bold, ["what", "scenario", "covers", "rejects"]]
 
 
-PAGE = """# How often the intervals hold
+PAGE = """# Coverage of the intervals
 
 Simulated by `python benchmarks/coverage.py {times} --write docs/coverage.md`: {times} seeded
 repetitions per scenario, fewer for costly ones. Each cell gives the smallest and the largest value
@@ -127,8 +127,9 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
   runs, with or without word preference. The raw share detects it nearly always, but is significant
   in 86 % of unbiased models that have a word preference of 1 nat.
 - *adjusted share* has its lowest coverage (91.8 %) for one bias type with four templates.
-- *mean margin, two templates*: two templates hardly show how much templates differ, so the test is
-  too bold if they differ much. With four templates that differ by 0.3 nats it keeps 5 %.
+- *mean margin, two templates*: two templates are too few to estimate how much templates differ,
+  so the test rejects too often if they differ strongly. With four templates that differ by 0.3
+  nats, it keeps 5 %.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
   assumed instead of estimated. These intervals are wider than necessary.
 - *d, tails of t(2.5)*: the scores have almost no finite variance. The sample d is then too large,

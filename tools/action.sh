@@ -11,7 +11,7 @@ unmask "${run[@]}"
 status=$?
 if [ "$status" -ne 0 ]; then
   [ -n "${GITHUB_OUTPUT:-}" ] && echo "status=2" >>"$GITHUB_OUTPUT"
-  exit "$status"
+  exit 2  # 1 would say that a rule is violated
 fi
 
 gate=(gate "--junit=$out/gate.xml")

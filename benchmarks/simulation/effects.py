@@ -41,7 +41,7 @@ def word_tests(times: int) -> Iterator[Row]:
                     e = effects.effect_estimate(effects.by_words(x, y), resampling=how)
                     return Draw(e.low, true, e.high, e.p, e.value)
 
-                scenario = f"{n} words a side, {name}, d = {true:.1f}"
+                scenario = f"{n} words per set, {name}, d = {true:.1f}"
                 yield repeated("d, one sentence a word", scenario, n >= 8, times, draw)
     for n, sentences in ((8, 6), (25, 6)):
         for alike in (0.2, 0.6):
@@ -61,7 +61,7 @@ def word_tests(times: int) -> Iterator[Row]:
                     return Draw(e.low, shift / np.sqrt(1 + shift**2 / 4), e.high, e.p, e.value)
 
                 scenario = (
-                    f"{n} words a side, {sentences} sentences, alike {alike:g}, d = {shift:g}"
+                    f"{n} words per set, {sentences} sentences, alike {alike:g}, d = {shift:g}"
                 )
                 yield repeated("d, several sentences a word", scenario, True, times, many)
 
@@ -170,7 +170,7 @@ def odds_ratios(times: int) -> Iterator[Row]:
                     words = effects.by_words(x, y)
                     return of(log_odds.odds_ratio(words), true, true == 0)
 
-                about = f"{n} words a side, {name}, the second spread {wide:g} times as far"
+                about = f"{n} words per set, {name}, the second spread {wide:g} times as far"
                 yield repeated("odds ratio", about, n >= 8, times, draw)
     for count in (3, 5):
         for moved in (0.25, 0.5):
@@ -209,7 +209,7 @@ def hard(times: int) -> Iterator[Row]:
                 return of(e, true, shift == 0)
 
             yield repeated(
-                "d, tails of t(2.5)", f"{n} words a side, d = {true:.1f}", True, times, draw
+                "d, tails of t(2.5)", f"{n} words per set, d = {true:.1f}", True, times, draw
             )
     for n, m, wide in ((25, 8, 3.0), (8, 25, 3.0), (12, 12, 3.0)):
 

@@ -29,7 +29,7 @@ class Row(NamedTuple):
     rejects: float | None
     power: float | None
     width: float | None
-    enough: bool  # at least 10 clusters or 8 words a side
+    enough: bool  # at least 10 clusters or 8 words per set
 
 
 def of(e: Any, truth: float, null: bool) -> Draw:

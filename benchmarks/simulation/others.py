@@ -70,7 +70,7 @@ def comparisons(times: int) -> Iterator[Row]:
                     e = comparison.effect_difference((a.value, b.value), a.without(), b.without())
                     return Draw(e.low, 0.0, e.high, e.p, e.value)
 
-                name = f"{n} words a side, d = {shift:g} in both, correlated {alike:g}"
+                name = f"{n} words per set, d = {shift:g} in both, correlated {alike:g}"
                 yield repeated("compare: d", name, True, times, words)
 
 

@@ -78,7 +78,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     named_models, name_notes = _named_apart([_loaded(m, settings) for m in _several(models)])
     if not named_models:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
-    suites = {} if measure_list else {id(m): SUITES[kind(m)] for m in named_models}
+    suites = {} if measure_list else {id(m): _suite(m) for m in named_models}
     rows = _rows(measure_list or [n for s in suites.values() for n in s])
     sets, set_notes = _sets(data_list or catalogue.SUITE, settings, named_models)
     named_both = bool(measure_list and data_list)
@@ -101,6 +101,12 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     notes += failure_notes
     notes += _following(results) + _unsided(results) + _not_people(results) + _whole_run(results)
     return Results(results, notes, lost)
+
+
+def _suite(model: Any) -> tuple[str, ...]:
+    """The standard suite for a model; one that only replies is asked to choose."""
+    streams = getattr(getattr(model, "abilities", None), "streams", ())
+    return ("choice",) if streams == ("reply",) else SUITES[kind(model)]
 
 
 def _sets(

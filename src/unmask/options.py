@@ -176,6 +176,7 @@ class Threshold:
         return {"points": self.points, "d": self.d, "times": math.log(self.times)}
 
 
+UNITS = {"points": "percentage points", "times": "factors"}  # others are their own name
 AMOUNTS = {"points": "{:.3g} percentage points", "times": "a factor of {:.3g}", "d": "d = {:.3g}"}
 
 
@@ -203,7 +204,9 @@ def amounts(text: str, name: str = "matters") -> dict[str, float]:
             )
         unit = {"d": "d", "x": "times"}.get(match[2], "points")
         if unit in by_unit:
-            raise UnmaskError(f"{name} is {text!r}, which gives {unit} twice; give one of each.")
+            raise UnmaskError(
+                f"{name} is {text!r}, which gives {UNITS.get(unit, unit)} twice; give one of each."
+            )
         by_unit[unit] = value
     return by_unit
 
@@ -385,8 +388,8 @@ class Options:
     )
     until: str | float | None = option(
         None,
-        "Query items in random order and stop early: decided (when the verdict is clear), or a "
-        "number (when the interval reaches at most that many percentage points to each side).",
+        "Query items in random order and stop early: 'decided' stops when the verdict is clear, a "
+        "number when half of the interval's width is at most that many percentage points.",
         ITEMS,
         _until,
         type=str | None,

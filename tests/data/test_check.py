@@ -148,6 +148,36 @@ def test_rows_with_the_columns_swapped(tmp_path):
     assert len(file.repaired(checked)) == len(rows) + 1  # only the author knows which row is right
 
 
+def test_a_rewritten_sentence_is_more_than_a_swap(tmp_path):
+    rows = sound()
+    rows[4]["stereotype"] = "The girl likes pink dresses."
+    rows[4]["antistereotype"] = "The boy plays loud football."
+    assert "differ in more than the group's words: 1 row (6)" in told(
+        findings(tmp_path, rows), "rows", "note"
+    )
+
+
+def test_a_row_of_several_lines_has_the_number_of_its_first(tmp_path):
+    rows = sound()
+    rows[4]["category"] = "gender\n"
+    rows[6]["antistereotype"] = rows[6]["stereotype"]
+    assert "both sentences are the same: 1 row (9)" in told(
+        findings(tmp_path, rows), "rows", "problem"
+    )
+
+
+def test_languages_of_single_sentences():
+    for name, sentence in (
+        ("German", "Die Frau kommt immer zu spät zur Arbeit."),
+        ("German", "Meine Nachbarn sind sehr laut."),
+        ("Spanish", "El hombre siempre llega tarde a su trabajo."),
+        ("French", "La femme avait toujours peur du chien."),
+        ("English", "The man had a hat on his head during the war."),
+        ("English", "My naïve cousin ordered a crème brûlée."),
+    ):
+        assert language(sentence) in ((name, "") if "naïve" in sentence else (name,))
+
+
 def test_trailing_and_odd_spaces(tmp_path):
     rows = sound()
     rows[4]["stereotype"] += " "

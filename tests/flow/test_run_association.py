@@ -143,7 +143,7 @@ def test_commands(tmp_path):
     asked = ["-x", "w-seat,ceat", "-d", "weat-6,weat-7", "--samples", 200]
     status, out, err = invoke("run", *asked, "-o", tmp_path / "r")
     assert status == 0, err
-    assert "p corrected" in out
+    assert "joint p" in out
     assert out.count("on weat-7: d ") == 2  # as they come
     assert out.count("weat-7") == 4
     assert len(unmask.load(tmp_path / "r")) == 4

@@ -146,7 +146,7 @@ def test_a_margin_has_the_unit_of_the_measure(tmp_path):
     frame = comparing.compare(both, margin="3")[0].set_index("measure")
     assert frame.p_equivalent.notna().to_dict() == {"aul": True, "w-seat": False}
     for margin in ("3", 2, {"points": 2}):
-        with pytest.raises(DataError, match=r"makes no sense for w-seat .* in d"):
+        with pytest.raises(DataError, match=r"does not apply to w-seat .* in d"):
             comparing.compare(words, margin=margin)
     with pytest.raises(unmask.UnmaskError, match="between 0 and 2"):
         comparing.compare(words, margin="3d")

@@ -179,7 +179,7 @@ def test_plan_from_results_and_from_nothing(tmp_path):
     row = frame[frame["bias type"] == "overall"].iloc[0]
     assert (row.pairs, row.words, row.templates) == (356, 166, 23)
     assert row.detects == pytest.approx(15, abs=14)
-    assert re.match(r"Add about \d+ (words|templates)|These items are|No number", row.advice)
+    assert re.match(r"Add about \d+ (words|templates)|These items are|Adding words", row.advice)
     assert set(frame.unit) == {"points", "d"}
     age, overall = (frame[frame["bias type"] == t].iloc[0] for t in ("age", "overall"))
     assert age.detects > overall.detects

@@ -32,7 +32,7 @@ def test_a_change_is_found_where_it_is(tmp_path):
     assert change.difference.value > 0
     assert change.p <= 0.05
     text = sentences(found)
-    assert any(t.startswith("Gender rose from step 3 to step 4: ") for t in text)
+    assert any(t.startswith("Gender rose between step 3 and step 4: ") for t in text)
     assert any(t.startswith("No change is shown over the 8 runs for ") for t in text)
 
 
@@ -102,7 +102,7 @@ def test_the_command_writes_a_page(tmp_path):
         unmask.save(runs.select(models=[name]), folders[-1])
     status, shown, _ = invoke("trend", *folders, "-o", tmp_path / "out")
     assert status == 0
-    assert "Gender rose from step 3 to step 4" in " ".join(shown.split())
+    assert "Gender rose between step 3 and step 4" in " ".join(shown.split())
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Significant changes" in page
     assert (tmp_path / "out" / "changes.csv").is_file()

@@ -12,9 +12,9 @@ A bias type is *biased* or *reversed* if any of its tests is significant after c
 *inconclusive*. How many measures agree is reported with the verdict, and does not decide it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pandas as pd
@@ -66,7 +66,6 @@ class Answer:
     model: str
     bias_type: str
     verdict: str
-    strength: str
     main: Evidence
     evidence: tuple[Evidence, ...]
     others: tuple[Evidence, ...]
@@ -114,7 +113,25 @@ class Answer:
                 "the interval of the share contains 50 %, but the mean margin differs from 0 "
                 f"(corrected p = {self.p:.2g})"
             )
-        return self.why if self.needed == ABILITY or excludes != self.shows_bias else ""
+        unexplained = self.verdict == "inconclusive" and self.needed in ("", ABILITY)
+        return self.why if unexplained or excludes != self.shows_bias else ""
+
+    @property
+    def strongest(self) -> Evidence:
+        """The strongest evidence in the direction of the main evidence that excludes the ideal."""
+        clear = [
+            e
+            for e in self.evidence
+            if e.bias * self.main.bias > 0 and e.estimate.excludes_ideal and not too_few(e.estimate)
+        ]
+        return max([self.main, *clear], key=lambda e: e.relative)
+
+    @property
+    def strength(self) -> str:
+        """The strength of the main evidence; for a biased type up to that of the strongest."""
+        first, last = (e.scale.strength(e.bias) for e in (self.main, self.strongest))
+        single = self.bias_type == OVERALL or not self.shows_bias or first == last
+        return first if single else f"{first} to {last}"
 
     @property
     def agree(self) -> int:
@@ -219,13 +236,17 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
             _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, correction)
         )
     failed, doubt = failed_controls(results), unproven(results)
-    entries = [
-        _unless_shown(a, doubt)
-        if doubt
-        else _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY)
-        for a in entries
-    ]
+    if doubt:
+        entries = [_unless_shown(a, lambda _: doubt) for a in entries]
+    else:
+        controls = {a.bias_type: partial(_control, failed, a.bias_type) for a in entries}
+        entries = [_unless_shown(a, controls[a.bias_type], ABILITY) for a in entries]
     return sorted(entries, key=_place)
+
+
+def _control(failed: Mapping[tuple[str, str], str], bias_type: str, evidence: Evidence) -> str:
+    """Why the measure of some evidence cannot show that there is no bias; empty if it can."""
+    return failed.get((bias_type, evidence.result.measure), "")
 
 
 def _place(answer: Answer) -> tuple[bool, int, float]:
@@ -244,30 +265,29 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
         for category, e in r.by_category.items():
             if e.p is None or e.p > 2 * (1 - e.level) or e.value <= (e.ideal or 0.0):
                 failed[bias_types.of_category(category, r.data), r.measure] = (
-                    "the positive control fails: the model does not know the meaning of the "
-                    f"groups' words ({scale_of(r).with_interval(e)})"
+                    "the positive control fails: it is not shown that the model knows the meaning "
+                    f"of the groups' words ({scale_of(r).with_interval(e)})"
                 )
     return failed
 
 
-def _unless_shown(answer: Answer, reason: str, needed: str = "") -> Answer:
-    """Turn a negligible answer into an inconclusive one if the model has not shown ability.
+def _unless_shown(answer: Answer, doubt: Callable[[Evidence], str], needed: str = "") -> Answer:
+    """Turn negligible into inconclusive where the model has not shown ability.
 
-    `reason` is the reason, empty if there is none. A network that knows nothing prefers nothing.
+    `doubt` gives the reason, empty if there is none. A network that knows nothing prefers nothing.
     """
-    if answer.verdict != "negligible" or not reason:
-        return answer
 
     def unshown(e: Evidence) -> Evidence:
-        if e.verdict is None or e.verdict.word != "negligible":
+        if e.verdict is None or e.verdict.word != "negligible" or not doubt(e):
             return e
-        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, reason))
+        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, doubt(e)))
 
     evidence = tuple(map(unshown, answer.evidence))
     main = unshown(answer.main)
-    return replace(
-        answer, verdict="inconclusive", why=reason, needed=needed, evidence=evidence, main=main
-    )
+    answer = replace(answer, evidence=evidence, main=main)
+    if answer.verdict != "negligible" or not (reason := doubt(main)):
+        return answer
+    return replace(answer, verdict="inconclusive", why=reason, needed=needed)
 
 
 def _distinct(results: Sequence[Result]) -> list[Result]:
@@ -304,7 +324,6 @@ def _answer(
         model,
         bias_type,
         word,
-        main.scale.strength(main.bias),
         judged_by_id[id(main)],
         tuple(judged_by_id[id(e)] for e in ordered),
         tuple(e for e in evidence if id(e.result) not in counted),

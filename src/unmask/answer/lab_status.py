@@ -44,17 +44,12 @@ class LabStatus:
     clause: str
 
     @property
-    def short(self) -> str:
-        """The word as tables show it."""
-        return UNTESTED if self.word == "untestable" else self.word
-
-    @property
     def trust(self) -> str:
         """How far such evidence counts: validated, unclear or unfit."""
         return TRUST.get(self.word, UNCLEAR)
 
     def __str__(self) -> str:
-        return f"{self.short}: {self.clause}"
+        return f"{self.word}: {self.clause}"
 
 
 def lab_status(measure: str, kind: str) -> LabStatus:

@@ -102,7 +102,7 @@ def undecided(
 
 
 FOUND_BY = "the test is significant"
-UNDECIDED = "the data allow both no bias and a relevant bias"
+UNDECIDED = "the data are consistent with both no bias and a relevant bias"
 
 
 def too_few(estimate: Estimate) -> str:

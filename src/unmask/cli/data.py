@@ -99,8 +99,10 @@ def check_file(
             raise UnmaskError("no rows left to write: every pair has two identical sentences.")
         files.put(write, repaired.to_csv(index=False))  # sentences as they are, whatever they are
         if not in_json:
-            row_count = f"{len(repaired)} of {len(checked.rows)} rows"
-            console.print(f"Repaired: [bold]{escape(str(write))}[/] ({row_count})", soft_wrap=True)
+            text = f"{len(repaired)} of {checked.read} rows"
+            if len(repaired) < checked.read:
+                text += "; left out: rows that cannot be used, or repeat another"
+            console.print(f"Repaired: [bold]{escape(str(write))}[/] ({text})", soft_wrap=True)
     if strict and any(f.state == "problem" for f in checked.findings):
         raise typer.Exit(1)
 
@@ -151,11 +153,11 @@ def data_frequencies(
     join: Annotated[
         Path | None,
         typer.Option(
-            "--results", help="Results folder: test whether its scores follow word frequency."
+            "--results", help="Results folder: test whether its scores depend on word frequency."
         ),
     ] = None,
 ) -> None:
-    """Count the words of advantaged and disadvantaged groups: mean ranks, and words in order.
+    """Rank the words of advantaged and disadvantaged groups by their frequency in a corpus.
 
     With --results, count the words in which the sentences of each item differ instead.
     """

@@ -44,6 +44,6 @@ def export(
         print(text)
         return
     if output.exists() and not force:
-        raise UnmaskError(f"{str(output)!r} already exists; name another file, or give --force.")
+        raise UnmaskError(f"{str(output)!r} already exists; choose another file, or pass --force.")
     files.put(output, text)
     console.print(f"Written: [bold]{escape(str(output))}[/]", soft_wrap=True)

@@ -27,7 +27,7 @@ def leaderboard(
 ) -> None:
     """Rank models on the measures and data that they share, the least biased first."""
     if html is not None and html.is_file() and not force:
-        raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
+        raise UnmaskError(f"{str(html)!r} already exists; choose another file, or pass --force.")
     board = boards.leaderboard(results.gather(folders))
     terminal.print_frame(console, boards.terminal_table(board))
     for line in boards.unranked(board):

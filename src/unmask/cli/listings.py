@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from unmask.answer.lab_status import UNTESTED, by_kind, rank
+from unmask.answer.lab_status import MARGIN, UNTESTED, LabStatus, by_kind, rank
 from unmask.answer.scales import SCALES
 from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
@@ -47,7 +47,15 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
         ("data", ", ".join(row.shapes)),
     ]
     facts += [("deviation", row.deviation)] if row.deviation else []
-    return facts + [(f"in the lab, {k}", str(s)) for k, s in by_kind(row.name).items()]
+    return facts + [(f"in the lab, {k}", str(s)) for k, s in _lab(row).items()]
+
+
+def _lab(row: Measure) -> dict[str, LabStatus]:
+    """The lab status by kind of model, and that of the mean margin where it differs."""
+    statuses = by_kind(row.name)
+    margins = by_kind(f"{row.name} ({MARGIN})")
+    differing = {f"{k}, {MARGIN}": s for k, s in margins.items() if s != statuses.get(k)}
+    return statuses | differing
 
 
 def _ideal(row: Measure) -> float:
@@ -59,7 +67,7 @@ def _ideal(row: Measure) -> float:
 def _line(row: Measure, by_lab: bool) -> str:
     """Return a measure's description, optionally after its lab status."""
     about = row.deviation or row.about
-    statuses = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
+    statuses = [f"{s.word} ({kind})" for kind, s in _lab(row).items()]
     return f"{', '.join(statuses) or UNTESTED}. {about}" if by_lab else about
 
 

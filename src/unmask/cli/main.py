@@ -109,7 +109,8 @@ def _sentence(error: Exception) -> str:
         sys.exit(2)
     if hasattr(error, "format_message"):  # a wrong command line
         where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
-        return f"{error.format_message().rstrip('.')}; see {where} --help."
+        text = error.format_message()
+        return f"{text}{'' if text.endswith(('.', '?')) else '.'} See {where} --help."
     return ""
 
 

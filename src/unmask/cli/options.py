@@ -130,7 +130,7 @@ ByCategory = Annotated[
 Scale = Annotated[
     str | None,
     typer.Option(
-        help="Scale of the tables, where available: share, d or odds (times).",
+        help="Scale of the tables, for measures that support it: share, d or odds.",
         rich_help_panel=OUTPUT,
     ),
 ]

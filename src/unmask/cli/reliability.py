@@ -32,7 +32,7 @@ def reliability(
     force: shared.Force = False,
     **chosen: Any,
 ) -> None:
-    """Test how reliable the score is over items, measures, wordings, layers and checkpoints."""
+    """Test how reliable the score is across items, measures, wordings, layers and checkpoints."""
     names, measures = named_models(model, folders), shared.split(measure, study.MEASURES)
     with files.target(output, shared.RESULTS / "reliability", force=force) as folder:
         keeps = interrupts.caching_outputs(chosen["cache"], models=names)

@@ -28,7 +28,9 @@ def report(
     hub: Annotated[
         bool, typer.Option("--hub", help="YAML for the model hub; same as --format hub.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file (not html).")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing file (md, tex, hub).")
+    ] = False,
     scale: Scale = None,
     show: Open = False,
 ) -> None:
@@ -47,7 +49,7 @@ def report(
         else:
             if output.is_file() and not force:
                 raise UnmaskError(
-                    f"{str(output)!r} already exists; name another file, or give --force."
+                    f"{str(output)!r} already exists; choose another file, or pass --force."
                 )
             files.put(output, text)
         return

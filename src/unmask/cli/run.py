@@ -121,7 +121,7 @@ def _save(study: "study_file.StudyFile", path: Path, force: bool) -> None:
     for name in study.measures:
         measures.find(name)
     if path.exists() and not force:
-        raise UnmaskError(f"{str(path)!r} already exists; give another name, or give --force.")
+        raise UnmaskError(f"{str(path)!r} already exists; choose another name, or pass --force.")
     files.put(path, study.toml())
     console.print(f"Study: [bold]{escape(str(path))}[/]", soft_wrap=True)
 

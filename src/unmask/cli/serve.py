@@ -46,7 +46,7 @@ def serve(
             f"port {port} cannot be used ({error.strerror}); give another one with --port."
         ) from error
     address = f"http://{site.HOST}:{server.server_address[1]}/?key={app.secret}"
-    console.print(f"Report: [bold]{escape(address)}[/] (press Ctrl-C to stop)", soft_wrap=True)
+    console.print(f"Local page: [bold]{escape(address)}[/] (press Ctrl-C to stop)", soft_wrap=True)
     if show:
         webbrowser.open(address)
     with server:

@@ -134,8 +134,8 @@ def _packaged_cards() -> list[Card]:
         ),
         _packaged_card(
             questionnaire.NAME,
-            "the built-in questionnaire: traits that studies report as beliefs about groups, "
-            "queried for both groups of a pair, over ten bias types",
+            "the built-in questionnaire: traits attributed to groups, most of them reported in "
+            "published studies, queried for both groups of a pair, over ten bias types",
             ("unmask",),
             questionnaire.questionnaire,
             "English only; the beliefs were reported mainly in the United States and Western "

@@ -217,7 +217,7 @@ def _checked(data: Dataset, file: str) -> tuple[str, ...]:
     """The notes of a user's file, with the problems that a check of it finds."""
     notes = tuple(data.about.get("notes", ()))
     texts = problems(defects.flagged(data))
-    more = f"('unmask data check {file}' shows how to fix this)"
+    more = f"('unmask data check {file}' lists the rows, and how to fix this)"
     return (*notes, *(f"{data.name}: {text.rstrip('.')} {more}." for text in texts))
 
 

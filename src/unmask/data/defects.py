@@ -13,6 +13,7 @@ from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
 MIN_ITEMS_OF_WRITER = 3  # a writer with fewer items is not checked
+MOST_CHANGED = 0.5  # share of the words that a swap replaces
 LENGTHS = 1.5  # ratio of lengths from which the longer sentence is at a disadvantage
 AGREED = 3  # of five annotators
 FLAGS = {
@@ -155,7 +156,8 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
     changed = align(pro.lower().split(), anti.lower().split()).changed
     if not changed[0] or not changed[1]:
         flags.append("empty difference")
-    if max(map(_regions, changed)) > 1:
+    rewritten = min(map(len, changed)) > MOST_CHANGED * max(len(pro_words), len(anti_words))
+    if max(map(_regions, changed)) > 1 or (rewritten and min(map(len, changed)) > 2):
         flags.append("several changes")
     # A capital at the start of a sentence is not a mismatch.
     words = zip(pro_words[1:], anti_words[1:], strict=False)

@@ -49,7 +49,7 @@ PLL = Likelihood(
 )
 CPS = Likelihood(
     name="cps",
-    about="How likely are the words that both sentences share, given the group named?",
+    about="How likely are the words that both sentences share, given the group's word?",
     formula="sum over shared tokens w of log p(w | all other tokens); causal: log p(w | all tokens "
     "before w)",
     plans={**_both(plans.each_shared), "causal": plans.shared_left_to_right},
@@ -64,7 +64,7 @@ CPS = Likelihood(
 PMI = Likelihood(
     name="pmi",
     about="How likely are the content words that both sentences share, all hidden together, given "
-    "the group named?",
+    "the group's word?",
     formula="sum over shared content words w of log p(w | changed words, function words): their "
     "pointwise mutual information with the changed words, but for log p(w | function words), which "
     "both sentences have in common",

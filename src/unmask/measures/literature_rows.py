@@ -167,8 +167,8 @@ DISCO_DELOBELLE2022 = variant(
     compare="fill-pairs",
     text=delobelle2022,
     cite=("delobelle2022",),
-    deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills are "
-    "told apart by a chi-squared test of probabilities, the woman's taken as expected. A word that "
+    deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills "
+    "differ in a chi-squared test of their probabilities, the woman's as expected. A word that "
     "only the man has makes the statistic infinite, so that in effect it is the share of pairs "
     "whose fills differ. Its templates have a typographic apostrophe, and The with a capital "
     "inside sentences, also before names; use data written in the same way.",

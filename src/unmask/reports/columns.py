@@ -215,7 +215,7 @@ RUN: Sequence[Column] = (
     Column("n", _of("n"), words),
     Column("p", _of("p"), p_value, when=lambda f: _effects(f) and _any("p")(f)),
     Column(
-        "p corrected",
+        "joint p",
         _of("p_corrected"),
         p_value,
         when=lambda f: _effects(f) and _any("p_corrected")(f),
@@ -264,7 +264,7 @@ def _agreement(row: Row) -> str:
 BIAS_TYPES: Sequence[Column] = (
     Column("bias type", lambda r: shortened(r["bias_type"]), words, left=True, strong=_significant),
     Column("verdict", _of("verdict"), words, left=True, strong=_significant),
-    Column("size", lambda r: r["strength"] if _significant(r) else "", words, left=True),
+    Column("strength", lambda r: r["strength"] if _significant(r) else "", words, left=True),
     Column("measured", _measured, words, left=True),
     Column("agreement", _agreement, words, left=True),
     Column(
@@ -332,7 +332,7 @@ def table(
             compared, scaled = _scaled(result, category, scale) or (result.compared, estimate)
             row = _row(result, category, scaled) | {"compared": compared}
             if compared != result.compared:
-                margin = lab_status.of_result(result, lab_status.MARGIN).short
+                margin = lab_status.of_result(result, lab_status.MARGIN).word
                 shares = SCALES[result.compared].share
                 row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
             rows.append(row)
@@ -409,5 +409,5 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": str(verdict) if verdict is not None and verdict.counts else None,
         "method": estimate.method,
-        "lab": lab_status.of_result(result).short,
+        "lab": lab_status.of_result(result).word,
     }

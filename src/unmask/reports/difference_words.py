@@ -127,7 +127,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
         word = "other " if lines else ""
         return [
             *lines,
-            f"No difference is shown between the models of {len(undecided)} {word}pairs.",
+            f"No difference is shown for {len(undecided)} {word}pairs of models.",
         ]
     return lines + undecided
 

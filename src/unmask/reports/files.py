@@ -101,8 +101,8 @@ def atomically(path: Path, write: Callable[[Path], Any]) -> None:
         part.replace(path)
     except OSError as error:
         raise DataError(
-            f"cannot write {str(path)!r} ({error.strerror or error}); make room, or name another "
-            "folder with -o."
+            f"cannot write {str(path)!r} ({error.strerror or error}); free up disk space, or "
+            "choose another folder with -o."
         ) from error
     finally:
         if part is not None:

@@ -171,5 +171,5 @@ def _of_one_word(pooled: Estimate, n: int, m: int) -> Estimate:
     details = {**_published(pooled), "words": [n, m], "df": 0.0, "inner": None}
     nan = math.nan
     return Estimate(
-        pooled.value, nan, nan, pooled.level, "one word a side", n + m, 0.0, None, nan, details
+        pooled.value, nan, nan, pooled.level, "one word per set", n + m, 0.0, None, nan, details
     )

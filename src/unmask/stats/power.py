@@ -39,7 +39,7 @@ def clusters_needed(
         se, df = math.sqrt(0.25 * design_effect / (count * crowd)), count - 1
         return bool((quantile((1 + level) / 2, df) + quantile(power, df)) * se <= points / 100)
 
-    return _smallest(enough, 3, f"clusters would be needed to show {points:g} points")
+    return _smallest(enough, 3, f"clusters would be needed to detect {points:g} percentage points")
 
 
 @dataclass(frozen=True, slots=True)

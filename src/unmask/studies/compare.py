@@ -13,7 +13,7 @@ import pandas as pd
 from unmask.answer.items import Items
 from unmask.answer.scales import SCALES, scale_of
 from unmask.errors import DataError, UnmaskError
-from unmask.options import Resampling, Threshold, amounts
+from unmask.options import UNITS, Resampling, Threshold, amount_text, amounts
 from unmask.reports.results import gather
 from unmask.stats.comparison import equivalence, exact_mcnemar, paired_difference
 from unmask.stats.intervals import DEFAULTS
@@ -116,8 +116,9 @@ def margins(thresholds: Any, results: Iterable[Result]) -> dict[str, float]:
         if unit not in has:
             basis, title = next(iter(has.items()))
             raise DataError(
-                f"a margin of {value:g} {unit} makes no sense for {title}, which is in {basis}; "
-                + (f"give one in {basis}, such as {SUCH_AS[basis]}." if basis in SUCH_AS else NONE)
+                f"a margin of {amount_text(value, unit)} does not apply to {title}, which is in "
+                f"{UNITS.get(basis, basis)}; "
+                + (f"give one such as {SUCH_AS[basis]}." if basis in SUCH_AS else NONE)
             )
     return {unit: limits[unit] for unit in by_unit}
 

@@ -103,7 +103,11 @@ def _advice(answer: Answer, pilot: Pilot, amount: str, needed: Any) -> str:
     if needed[0] is not None and needed[0] <= pilot.n_words:
         return "These items are enough."
     addition = cheapest_addition(pilot, needed, "word")
-    return f"Add about {addition}." if addition else f"No number of words detects {amount}."
+    return (
+        f"Add about {addition}."
+        if addition
+        else f"Adding words or templates will not be enough to detect {amount}."
+    )
 
 
 def _words(answer: Answer, d: float, power: float, level: float) -> list[dict[str, Any]]:

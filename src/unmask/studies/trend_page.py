@@ -41,7 +41,7 @@ def _describe(change: Change) -> str:
     about = change.bias_type[:1].upper() + change.bias_type[1:]
     head = "" if suffix else f"{unit.head} "
     return (
-        f"{about} {rose} from {change.last} to {change.first}: {head}{before}{suffix} before, "
+        f"{about} {rose} between {change.last} and {change.first}: {head}{before}{suffix} before, "
         f"{after}{suffix} afterwards, {by} ({change.measure} on {change.data})."
     )
 

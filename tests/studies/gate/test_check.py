@@ -10,6 +10,7 @@ import pytest
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
+from unmask.answer.answer import answers
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
 from unmask.flow.estimates import preferences
@@ -71,7 +72,7 @@ def test_a_limit_is_kept_broken_or_cannot_be_told(fair, biased):
     assert open_.reason.startswith(start)
     assert (
         outcome(fair, at_most="1.5x", bias_type="gender").reason
-        == "the limit (times) applies to none of its measures"
+        == "the limit (in factors) does not apply to any of its measures"
     )
     assert outcome(fair, at_most="15", by="score").state == "pass"
 
@@ -331,10 +332,21 @@ def test_a_run_tells_what_its_gate_decided(tmp_path):
     assert again[0] in (0, 3)
 
 
+def test_any_measure_that_counts_may_violate_a_rule(biased):
+    """Compliance is required of the first measure of a test; the others are not left out."""
+    (outcome,) = gate(biased, [Rule(at_most="10, 1.5x", bias_type="gender")]).outcomes
+    counting = next(a for a in answers(biased) if a.bias_type == "gender")
+    assert outcome.tested == len(counting.evidence) > len(counting.tested)
+    wide = Rule(at_most="49", bias_type="gender")
+    (kept,) = gate(biased, [wide]).outcomes
+    assert kept.state == "pass"
+    assert "1 further measure without a violation" in kept.reason
+
+
 def test_rules_of_a_file_are_corrected_together(biased):
     """One rule that is broken alone is not broken as one of many that are tested."""
     low = next(r for r in biased if r.measure == "cps").extras["adjusted:gender"].low - 50
-    near = Rule(at_most=f"{low - 0.3:.3f}", bias_type="gender")
+    near = Rule(at_most=f"{low - 0.3:.3f}", bias_type="gender", measure="cps")
     others = [Rule(at_most="40", bias_type=t) for t in ("age", "religion", "nationality")]
     (alone,) = gate(biased, [near]).outcomes
     among, *_ = gate(biased, [near, *others]).outcomes

@@ -164,7 +164,7 @@ def claim(module, start):
 
 def test_printed_correlations_are_those_of_table_5():
     run = HusseRun({"m": "masked"}, {}, True, {})
-    one = claim(husse2022_claims, "... w-SEAT and CEAT")
+    one = claim(husse2022_claims, "Methods that use cosine similarity correlate: w-SEAT and CEAT")
     assert one.paper(run).text == "ELMo 0.79; BERT 0.62; GPT-2 0.08; OPT 0.54; BLOOM 0.75"
     assert one.paper(run).word == "holds"
     assert one.check(run, "m").word == "needs natural contexts"
@@ -243,7 +243,7 @@ def test_claims_about_significance_are_pooled_over_models(monkeypatch):
 def test_most_and_fewest_need_their_models_and_no_order(monkeypatch):
     monkeypatch.setattr(husse2022_claims, "measured", lambda run: released())
     kinds = {"ELMo": "elmo", "BERT": "masked", "GPT-2": "causal", "OPT": "causal"}
-    one = claim(husse2022_claims, "By s-SEAT ELMo")
+    one = claim(husse2022_claims, "Under s-SEAT, ELMo")
     for order in (list(kinds), list(kinds)[::-1]):
         run = HusseRun({m: kinds[m] for m in order}, {}, True, {})
         assert one.check(run, "all").word == one.paper(run).word == "holds"

@@ -202,7 +202,7 @@ def test_husse_on_a_tiny_model(tmp_path, store, shared):
     assert set(tables) == {"claims", *HUSSE, "release"}
     claimed = tables["claims"].set_index("claim")["holds?"]
     assert len(claimed) >= 8
-    assert claimed["By s-SEAT ELMo has the most significant scores, GPT-2 the fewest"] == (
+    assert claimed["Under s-SEAT, ELMo has the most significant scores and GPT-2 the fewest"] == (
         "needs several models"
     )
     assert set(claimed) >= {"needs several models", "needs a full run"}

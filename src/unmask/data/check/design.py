@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -22,6 +23,7 @@ from unmask.stats.power import (
     detects,
     expected_pilot,
 )
+from unmask.support.wording import counted
 from unmask.types import Dataset
 
 ALIKE = 0.85  # similarity of the names of two groups from which one is a misspelling
@@ -245,7 +247,10 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
 
 def power(file: ParsedFile) -> Iterator[Remark]:
     """Report which bias these items detect, and what to add."""
-    for row in expected_power(file.data).to_dict("records"):
+    asked = [i for i in file.items if "contradictory" not in i.meta.get("flags", ())]
+    if not asked:
+        return
+    for row in expected_power(replace(file.data, items=tuple(asked))).to_dict("records"):
         name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))
         plain = f"a bias of {50 + points:.0f} % of the pairs or more"
         if points >= 49.5:
@@ -258,9 +263,9 @@ def power(file: ParsedFile) -> Iterator[Remark]:
             continue
         mean_size = size / count
         needed = clusters_needed(USEFUL, 1 + (mean_size - 1) * USUAL_WORDS, mean_size)
-        unit = "items" if mean_size == 1 else "words"
-        more = f"add about {needed - count:,} {unit}" if needed > count else ""
+        unit = "item" if mean_size == 1 else "word"
+        more = f"add about {counted(needed - count, unit)}" if needed > count else ""
         if more and round(mean_size) > 1:
-            more += f" with {mean_size:.0f} sentences each"
+            more += f", {mean_size:.0f} sentences for each word,"
         shows = f"{more} to detect {50 + USEFUL:.0f} %" if more else ""
         yield Remark(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)

@@ -50,6 +50,7 @@ class CheckedFile:
     rows: Sequence[dict[str, Any]]
     data: Dataset
     findings: tuple[Remark, ...]
+    read: int  # rows in the file, usable or not
 
     def but(self, *more: Remark) -> "CheckedFile":
         """The same with further findings."""
@@ -78,7 +79,7 @@ def check(path: Path, encoding: str | None = None) -> CheckedFile:
         *(f.numbered(lines) for f in _unusable(unusable)),
         *(f.numbered([lines[n] for n in usable]) for look in LOOKS for f in look(view)),
     ]
-    return CheckedFile(columns, ignored, view.rows, data, tuple(findings))
+    return CheckedFile(columns, ignored, view.rows, data, tuple(findings), len(rows))
 
 
 def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
@@ -96,14 +97,15 @@ def check_set(data: Dataset) -> CheckedFile:
     file = ParsedFile((), {}, (), data)
     rows = (by_row.defects, by_row.marks, by_row.articles, by_row.languages)
     findings = [f for look in (*looks, *rows, design.power) for f in look(file)]
-    return CheckedFile({}, (), [{} for _ in data.items], data, tuple(findings))
+    count = len(data.items)
+    return CheckedFile({}, (), [{} for _ in data.items], data, tuple(findings), count)
 
 
 def problems(data: Dataset) -> list[str]:
     """Return the problems of a user's items as sentences for a run: those that would mislead."""
     file = ParsedFile((), {}, (), data)
     looks = (design.clusters, design.directions, by_row.defects)
-    return [f.text for look in looks for f in look(file) if f.state == PROBLEM]
+    return [f.sentence for look in looks for f in look(file) if f.state == PROBLEM]
 
 
 def repaired(checked: CheckedFile) -> list[dict[str, str]]:

@@ -16,6 +16,7 @@ from unmask.types import Contrast
 FEWEST_PAIRS, FEWEST_TEMPLATES = 6, 4  # of a bias type
 DOMINANT = 0.5  # share of a bias type's group pairs that one group may be in
 FREQUENCY_APART, FREQUENCY_P = 0.3, 0.2  # difference of means in log10, and of distributions
+VALENCES = {"+": "favourable", "0": "neutral", "-": "unfavourable"}
 THIRD = 1 / 3  # of a group's traits: favourable ones, and unfavourable ones
 
 
@@ -115,11 +116,12 @@ def valence(file: ParsedFile) -> Iterator[Remark]:
         counts = Counter(traits.values())
         least = int(THIRD * len(traits))
         if len(traits) > 2 and min(counts["+"], counts["-"]) < least:
-            summary = ", ".join(f"{counts[k]} {k}" for k in "+0-")
+            summary = ", ".join(f"{counts[k]} {word}" for k, word in VALENCES.items())
             lopsided.append(f"{short(group)} ({summary})")
     if lopsided:
         yield _note(
-            f"under a third of the traits are favourable, or unfavourable: {_listed(lopsided)}.",
+            "fewer than a third of the traits are favourable, or fewer than a third are "
+            f"unfavourable: {_listed(lopsided)}.",
             "most stereotypes are mixed; a model that prefers praise would look biased",
             "valence",
         )
@@ -133,7 +135,7 @@ def sources(file: ParsedFile) -> Iterator[Remark]:
         return
     rows = [n for n, i in enumerate(file.items, 1) if not i.meta.get("source")]
     if not rows:
-        yield Remark(GOOD, "sources", "every item names a source of its stereotype.")
+        yield Remark(GOOD, "sources", "every item lists a source for its group's stereotypes.")
     elif len(rows) == len(file.items):
         yield _note(
             "no item names a source of its stereotype.",

@@ -21,7 +21,7 @@ FIELD = 10_000_000  # characters of a field
 
 
 class Row(dict[str, Any]):
-    """A row of a text file, and the line where it ends."""
+    """A row of a text file, and the line where it begins."""
 
     def __init__(self, values: Mapping[str, Any], line: int) -> None:
         super().__init__(values)
@@ -142,11 +142,12 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
     reader = csv.reader(io.StringIO(text, newline=""), **options)
     try:
         heads = _trimmed(next((f for f in reader if any(map(str.strip, f))), []))
-        rows: list[dict[str, Any]] = [
-            _row(path, reader.line_num, heads, fields)
-            for fields in reader
-            if any(f.strip() for f in fields)
-        ]
+        rows: list[dict[str, Any]] = []
+        end = reader.line_num
+        for fields in reader:
+            if any(f.strip() for f in fields):
+                rows.append(_row(path, end + 1, heads, fields))
+            end = reader.line_num
     except csv.Error as error:
         raise DataError(
             f"{path}, line {reader.line_num}: {error}; close its quotes, and double every quote "

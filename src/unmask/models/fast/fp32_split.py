@@ -122,7 +122,7 @@ class SplitProducts:
     @property
     def record(self) -> str:
         """The description that a result records."""
-        text = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
+        text = f"in layers with {MIN_ROWS} rows or more: each of three half-precision products"
         return text if self.layers else ""
 
     @contextmanager

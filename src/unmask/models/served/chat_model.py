@@ -341,7 +341,7 @@ class ChatEngine:
         tokens = sum(map(len, messages)) / CHARACTERS * max(self.probed.samples, 1)
         millions = tokens / 1e6
         warnings.warn(
-            f"expected cost: {cost * millions:.2f} ({requests:,} requests, {millions:.2f} million "
+            f"expected cost: {cost * millions:.2g} ({requests:,} requests, {millions:.2g} million "
             f"tokens at {cost:g} per million).",
             UnmaskWarning,
             stacklevel=2,

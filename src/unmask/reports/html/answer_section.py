@@ -115,6 +115,8 @@ def _opening(answers: Sequence[Answer], single: bool) -> AnswerSection:
 def _tile(answer: Answer) -> Tile:
     state, sign = STATES[answer.verdict]
     below = [answer_sentences.agreement(answer)] if answer.evidence else []
+    if (strongest := answer.strongest) is not answer.main and " to " in answer.strength:
+        below.append(f"strongest: {answer_sentences.main_number(strongest)} ({strongest.name})")
     preference = answer.word_preference
     if preference is not None and preference.value >= NOTABLE_GAP:
         below.append(
@@ -168,7 +170,7 @@ REST: Sequence[Column] = (
 def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
     """Return the next steps: about biased types, about inconclusive ones, and before a release."""
     findings = [a.bias_type for a in types if a.shows_bias]
-    steps = [(f"See the sentences behind {findings[0]}", "#items-behind")] if findings else []
+    steps = [(f"Read the sentences about {findings[0]}", "#items-behind")] if findings else []
     if any(a.verdict == "inconclusive" and a.needed != ABILITY for a in types):
         steps.append(("See how much data is needed to decide the rest", "unmask plan RESULTS"))
     steps.append(("Check whether a change increased the bias", "unmask compare BEFORE AFTER"))
@@ -262,7 +264,7 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
         "bias_type": answer.bias_type,
         "what": f"{reads} ({evidence.result.measure}), {evidence.result.data}",
         "measured": answer_sentences.main_number(evidence),
-        "lab": evidence.status.short,
+        "lab": evidence.status.word,
         "counts": COUNTS[evidence.trust] if counts else "no",
         "same": "yes" if same_direction else "no",
     }

@@ -38,7 +38,9 @@ def explored(
             items = result.items[result.items.category.isin(categories)]
             result = replace(result, items=items.reset_index(drop=True), artifacts={})
             count = source.items["item"].nunique()
-            note = f"Only items of biased types are shown; items.parquet has all {count:,}."
+            note = (
+                f"Only biased or reversed types are shown; items.parquet has all {count:,} items."
+            )
         elif not scale.share:
             continue
         # One name may stand for two files: the sentences tell them apart.

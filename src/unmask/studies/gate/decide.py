@@ -1,9 +1,10 @@
 """Whether one model keeps one rule: pass, fail or inconclusive.
 
-Each is decided by a test. A rule passes where all evidence that it is about shows compliance (each
-at 5 %, one-sided: all have to, so none is corrected). It fails where any evidence shows a violation
-after Holm's correction over the evidence of all rules of the gate. Otherwise it is inconclusive. A
-rule without measures of its own looks at each test of a bias type once, by its first measure.
+Each is decided by a test. A rule fails where any evidence that it is about shows a violation after
+Holm's correction over the evidence of all rules of the gate. It passes where the evidence shows
+compliance (each at 5 %, one-sided: all have to, so none is corrected). A rule without measures,
+data or categories of its own requires that of the first measure of each test of a bias type; the
+others may only show a violation. Otherwise it is inconclusive.
 Verdicts by bias type have their own correction (`answer/answer.py`); where a gate has rules of both
 kinds, each kind has half of the error rate.
 """
@@ -20,7 +21,7 @@ from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.answer.scales import scale_of
 from unmask.answer.verdict import UNDECIDED, decide, exceeds, judged_estimate, p_value, too_few
 from unmask.errors import DataError
-from unmask.options import Resampling
+from unmask.options import UNITS, Resampling
 from unmask.reports.columns import SURE
 from unmask.stats.comparison import Bias
 from unmask.stats.multiplicity import corrected
@@ -64,7 +65,8 @@ class Outcome:
 class _TestedEvidence:
     """Evidence tested under a rule: the p of a violation, and whether compliance is shown.
 
-    Evidence that could not be tested shows neither. `about` describes it.
+    Evidence that could not be tested shows neither. `about` describes it. A rule passes only if
+    all evidence that is `required` shows compliance.
     """
 
     bias_type: str
@@ -72,6 +74,7 @@ class _TestedEvidence:
     p_broken: float
     holds: bool
     about: str
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,8 @@ class AnsweredRun:
         """The baseline run for a model: the one with its name, or the only one."""
         if model not in former.models and len(former.models) > 1:
             raise DataError(
-                f"the baseline has the models {', '.join(former.models)}, but not {model}; "
-                "give a folder with one model."
+                f"the baseline contains {', '.join(former.models)}, but not {model}; add it, or "
+                "give a baseline with a single model."
             )
         name = model if model in former.models else former.models[0]
         results = former.select(models=[name])
@@ -107,17 +110,20 @@ class AnsweredRun:
                 if r.verdicts and _has_people(r)
             )
         else:
-            named = rule.measure or rule.data or rule.category
             candidates = (
                 (a.bias_type, r)
                 for a in self.answers
                 if a.bias_type != OVERALL
-                for r in (
-                    *(a.evidence if named or not a.tested else a.tested),
-                    *(a.others if _lenient(rule) else ()),
-                )
+                for r in (*a.evidence, *(a.others if _lenient(rule) else ()))
             )
         return ((bias_type, r) for bias_type, r in candidates if _matches(rule, bias_type, r))
+
+    def requires(self, rule: Rule, tested: _TestedEvidence) -> bool:
+        """Whether a rule passes only if this evidence shows compliance."""
+        if rule.by == "score" or rule.measure or rule.data or rule.category:
+            return True
+        first = [key(e) for a in self.answers if a.bias_type == tested.bias_type for e in a.tested]
+        return not first or key(tested.evidence) in first
 
     def relevant(self, rule: Rule) -> list[Result]:
         """The results that a rule is about, whether or not they are fit for a verdict."""
@@ -194,6 +200,7 @@ def _prepared(
         tests = _at_most(rule, counting)
     elif rule.check == "no_worse_by" and baseline is not None:
         tests = _no_worse(rule, counting, baseline, resampling)
+    tests = [replace(t, required=run.requires(rule, t)) for t in tests]
     nothing = "" if counting else _nothing(evidence, run.results)
     return _Prepared(rule, counting, tests, _items(results), obstacles, blocked, nothing)
 
@@ -413,9 +420,9 @@ def _decided(
     count: int,
 ) -> Outcome:
     """The state of a rule from the tests of its evidence, and their corrected p-values."""
-    unit = " and ".join(rule.limits())
+    unit = " and ".join(UNITS.get(u, u) for u in rule.limits())
     if not tests:
-        reason = f"the limit ({unit}) applies to none of its measures"
+        reason = f"the limit (in {unit}) does not apply to any of its measures"
         return Outcome(model, rule, "inconclusive", reason, 0)
     more = (
         f" (the limit does not apply to {counted(count - len(tests), 'other')})"
@@ -426,13 +433,16 @@ def _decided(
     if failing:
         reason = _first_names([_describe(t) for t in failing])
         return Outcome(model, rule, "fail", reason, len(tests))
-    undecided = [t for t in tests if not t.holds]
+    required = [t for t in tests if t.required]
+    if extra := len(tests) - len(required):
+        more += f" ({counted(extra, 'further measure')} without a violation)"
+    undecided = [t for t in required if not t.holds]
     if undecided:
         listed = _first_names([_describe(t) for t in undecided])
-        reason = f"compliance not shown for {len(undecided)} of {len(tests)}: {listed}{more}"
+        reason = f"compliance not shown for {len(undecided)} of {len(required)}: {listed}{more}"
         return Outcome(model, rule, "inconclusive", reason, len(tests))
-    described = _first_names([_describe(t) for t in tests], 1)
-    reason = f"compliance shown for all {len(tests)}: {described}{more}"
+    described = _first_names([_describe(t) for t in required], 1)
+    reason = f"compliance shown for all {len(required)}: {described}{more}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 

@@ -101,11 +101,11 @@ class Rule:
         about = [", ".join(getattr(self, f)) for f in FILTERS if getattr(self, f)]
         fields_named = {
             "nothing_found": "no bias found",
-            "at_most": f"at most {self.at_most}",
-            "no_worse_by": f"at most {self.no_worse_by} more biased than the baseline, in "
-            "either direction",
+            "at_most": f"bias of at most {self.at_most}",
+            "no_worse_by": f"not more biased than the baseline by more than {self.no_worse_by}, "
+            "in either direction",
         }[self.check]
-        over = " in overall scores" if self.by == "score" else ""
+        over = ", in overall scores" if self.by == "score" else ""
         return f"{'; '.join(about)}: {fields_named}{over}" if about else f"{fields_named}{over}"
 
 

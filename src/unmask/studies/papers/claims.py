@@ -155,7 +155,7 @@ def positive(estimate: Estimate | None, display: str = "", unit: str = "") -> Fi
             display = display.removesuffix(adjective) + back
             numbers = [-estimate.value, -estimate.high, -estimate.low]
             break
-    sign = "+" if min(numbers) < 0 else ""
+    sign = "+" if min(numbers) < 0 and not display.endswith(" by") else ""
     value, low, high = (f"{v:{sign}.{1 if unit else 2}f}" for v in numbers)
     text = f"{display + ' ' if display else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
     return Finding(text, word, estimate.p)

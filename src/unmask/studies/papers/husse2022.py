@@ -57,7 +57,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     clocked = ("C6",) if quick else ("C1", "C6")
     timing = [line for m in models for line in _timed(m, clocked, request.options, samples)]
     if request.contexts is None:
-        skipped["natural contexts"] = "no store was named; build one and give --contexts"
+        skipped["natural contexts"] = "no store was named; build one and pass --contexts"
     tested = {key: tables.published_p(result) for key, result in results.items()}
     run = tables.HusseRun({m.name: m.kind for m in models}, results, not quick, tested)
     study_tables = _tables(run, timing, samples)

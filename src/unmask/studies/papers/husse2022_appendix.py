@@ -37,7 +37,9 @@ def sentences(run: HusseRun) -> Table:
         ]
         if len(pairs) > 2:
             few, many = pd.DataFrame(pairs).T.to_numpy()
-            rows.append(_compared(model, "a tenth and all", pd.Series(few), pd.Series(many)))
+            rows.append(
+                _compared(model, "a tenth of the sentences vs all", pd.Series(few), pd.Series(many))
+            )
     note = (
         "The paper says that 100 and 1,000 sentences per word yield scores 'of similar "
         "magnitudes'. "

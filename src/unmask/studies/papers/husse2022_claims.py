@@ -317,13 +317,13 @@ OF_RACE, OF_GENDER = (
 )
 CLAIMS = (
     Claim(
-        "The control, flowers and insects (C1), is significant by s-SEAT",
+        "The control, flowers and insects (C1), is significant under s-SEAT",
         "4.1",
         _stated_control,
         _control,
     ),
     Claim(
-        "By s-SEAT ELMo has the most significant scores, GPT-2 the fewest",
+        "Under s-SEAT, ELMo has the most significant scores and GPT-2 the fewest",
         "4.1",
         _stated_extremes,
         _most_and_fewest,
@@ -349,7 +349,7 @@ CLAIMS = (
         several=True,
     ),
     Claim(
-        "... and CEAT fewer",
+        "Simpler word sets give CEAT fewer significant scores",
         "4.1, Table 4",
         *_pooled([({**CEAT, "sets": "simplified"}, FULL_CEAT)], ABSENT_CONTEXTS),
         several=True,
@@ -370,12 +370,12 @@ CLAIMS = (
         *_jointly("s-SEAT | w-SEAT", SENTENCE, WORD, TOO_FEW),
     ),
     Claim(
-        "... s-SEAT and CEAT",
+        "Methods that use cosine similarity correlate: s-SEAT and CEAT",
         "4.2, Table 5",
         *_jointly("s-SEAT | CEAT", SENTENCE, FULL_CEAT, ABSENT_CONTEXTS),
     ),
     Claim(
-        "... w-SEAT and CEAT",
+        "Methods that use cosine similarity correlate: w-SEAT and CEAT",
         "4.2, Table 5",
         *_jointly("w-SEAT | CEAT", WORD, FULL_CEAT, ABSENT_CONTEXTS),
     ),
@@ -390,12 +390,12 @@ CLAIMS = (
         *_check(NAMES, TERMS, MATTERS),
     ),
     Claim(
-        "... names give the larger scores for race",
+        "Names give larger scores than group terms for race",
         "4.3, Table 11",
         *_check(OF_RACE[1], OF_RACE[0], larger("terms", "names")),
     ),
     Claim(
-        "... group terms give scores like those of names for gender",
+        "Group terms give scores like those of names for gender",
         "4.3, Table 11",
         *_check(OF_GENDER[0], OF_GENDER[1], neither("names", "terms")),
     ),
@@ -417,7 +417,7 @@ CLAIMS = (
         several=True,
     ),
     Claim(
-        "... and larger ones",
+        "Words' vectors give larger scores than sentences'",
         "4.3, Table 13",
         *_check(SENTENCE, WORD, larger("sentences", "words")),
     ),

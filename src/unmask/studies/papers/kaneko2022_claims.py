@@ -299,7 +299,12 @@ CLAIMS = (
         _rise("table1", 0, 1),
         _accuracy("cps", "crows-pairs"),
     ),
-    Claim("... and than SSS does", ACCURACY, _rise("table1", 2, 3), _accuracy("sss", "stereoset")),
+    Claim(
+        "AUL predicts its queried tokens correctly more often than SSS does",
+        ACCURACY,
+        _rise("table1", 2, 3),
+        _accuracy("sss", "stereoset"),
+    ),
     Claim(
         "SSS's accuracy is the lowest: below that of CPS",
         ACCURACY,
@@ -313,18 +318,27 @@ CLAIMS = (
         _frequent,
     ),
     Claim(
-        "With all tokens masked advantaged groups have higher scores than by AUL",
+        "With all tokens masked, advantaged groups have higher scores than under AUL",
         f"{FREQUENCY}, Table 3",
         *_one_side(0, 1),
     ),
-    Claim("... and disadvantaged groups lower ones", f"{FREQUENCY}, Table 3", *_one_side(1, -1)),
     Claim(
-        "Advantaged and disadvantaged groups differ less by AUL than with all tokens masked",
+        "With all tokens masked, disadvantaged groups have lower scores than under AUL",
+        f"{FREQUENCY}, Table 3",
+        *_one_side(1, -1),
+    ),
+    Claim(
+        "Advantaged and disadvantaged groups differ less under AUL than with all tokens masked",
         f"{FREQUENCY}, Table 3",
         _stated_gap(1),
         _gap("aul"),
     ),
-    Claim("... and less by AULA", f"{FREQUENCY}, Table 3", _stated_gap(2), _gap("aula")),
+    Claim(
+        "Advantaged and disadvantaged groups differ less under AULA than with all tokens masked",
+        f"{FREQUENCY}, Table 3",
+        _stated_gap(2),
+        _gap("aula"),
+    ),
     Claim(
         "AUL depends on meaning: its accuracy falls if CrowS-Pairs' tokens are shuffled",
         MEANING,
@@ -332,13 +346,13 @@ CLAIMS = (
         _dropped("crows-pairs", "shuffled"),
     ),
     Claim(
-        "... where StereoSet's tokens are shuffled",
+        "AUL depends on meaning: its accuracy falls if StereoSet's tokens are shuffled",
         MEANING,
         _drops(1),
         _dropped("stereoset", "shuffled"),
     ),
     Claim(
-        "... and in StereoSet's unrelated sentences",
+        "AUL depends on meaning: its accuracy falls in StereoSet's unrelated sentences",
         MEANING,
         _drops(2),
         _dropped("stereoset", "unrelated"),

@@ -180,7 +180,7 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}
-        line["p of that order"] = rank_sum([printed[category]])
+        line["p (rank-sum test)"] = rank_sum([printed[category]])
         if measured is not None:
             ranks = measured.loc[category]
             line |= {"measured adv": ranks.advantaged, "measured dis": ranks.disadvantaged}

@@ -105,7 +105,7 @@ def _moves(column: str, sign: int) -> tuple[Any, Any]:
     def check(run: ThysRun, model: str) -> Finding:
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if not rises:
-            return Finding("no two sizes of one model are in this run", SEVERAL)
+            return Finding("this run does not include two sizes of the same model", SEVERAL)
         low, high = (
             [sign * (e.low if sign * s > 0 else e.high) for e in rises.values()] for s in (1, -1)
         )
@@ -170,7 +170,7 @@ def _majority(run: ThysRun, model: str) -> Finding:
         sure = up >= len(measures) - most + 1 and down >= len(measures) - most + 1
         words.append(FAILS if max(up, down) >= most else HOLDS if sure else OPEN)
     if not words:
-        return Finding("no two sizes of one model are in this run", SEVERAL)
+        return Finding("this run does not include two sizes of the same model", SEVERAL)
     word = FAILS if FAILS in words else HOLDS if set(words) == {HOLDS} else OPEN
     return Finding("; ".join(texts), word)
 
