@@ -20,6 +20,7 @@ from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.flow.fit import meant_for, takes
 from unmask.flow.loading import kind
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
+from unmask.models.names import CHAT_MARK
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec, checked_names, takes_options
 from unmask.options import named as named_as
@@ -106,7 +107,8 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
 def _suite(model: Any) -> tuple[str, ...]:
     """The standard suite for a model; one that only replies is asked to choose."""
     streams = getattr(getattr(model, "abilities", None), "streams", ())
-    return ("choice",) if streams == ("reply",) else SUITES[kind(model)]
+    replies = streams == ("reply",) or (isinstance(model, str) and CHAT_MARK in model)
+    return ("choice",) if replies else SUITES[kind(model)]
 
 
 def _sets(

@@ -118,6 +118,11 @@ def quick(monkeypatch):
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
 
 
+def test_without_a_measure_a_chat_model_is_asked_to_choose():
+    with serving(chooses(STEREOTYPES.__contains__, 0.8)) as (_, name):
+        assert [r.measure for r in unmask.run([name], data=[SOME])] == ["choice"]
+
+
 def test_probabilities_over_spellings_are_exact():
     with serving(chooses(STEREOTYPES.__contains__, 0.8)) as (_, name):
         result = measured(name)
