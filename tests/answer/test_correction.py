@@ -9,7 +9,7 @@ from unmask.answer.answer import OVERALL, answers, with_verdicts
 from unmask.answer.verdict import p_value, undecided
 from unmask.data import catalogue
 from unmask.flow.estimates import preferences
-from unmask.flow.items import sentence_rows
+from unmask.flow.items_table import sentence_rows
 from unmask.options import Resampling, Spec, Threshold
 from unmask.types import Coverage, Result
 

@@ -6,7 +6,7 @@ import pytest
 import unmask
 from conftest import invoke, tiny
 from unmask.cli import terminal
-from unmask.lab import items
+from unmask.lab import planted_items
 from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network
 from unmask.lab.world import Plant, World
@@ -29,7 +29,7 @@ def model():
 def test_results_give_frames_items_and_texts():
     world = World(Plant(0.0))
     model = wrap(network("masked", 0), tokenizer_of(0), "masked", "untrained")
-    tests = [PAIRS, items.templates(world, "term"), items.word_test(world, "term")]
+    tests = [PAIRS, planted_items.templates(world, "term"), planted_items.word_test(world, "term")]
     found = unmask.run([model], ["cps", "lpbs", "w-seat"], tests)
     frame = found.frame()
     assert set(frame.measure) == {"cps", "lpbs", "w-seat"}

@@ -14,7 +14,7 @@ from conftest import ROOT, invoke
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.flow.evaluate import evaluate
-from unmask.lab import finetune, grid, items, measure_quality, nets, probe, report, scoring
+from unmask.lab import finetune, grid, measure_quality, nets, planted_items, probe, report, scoring
 from unmask.lab.language import SIZE, corpus, sentences, split_words, tokenizer_of, vocabulary
 from unmask.lab.nets import Training
 from unmask.lab.oracle import ExactProbabilities, Oracle
@@ -133,7 +133,7 @@ def test_items_and_probes_stand_in_frames_that_are_never_trained_on():
 
 
 def test_unbalanced_items_are_nine_in_ten_about_the_rare_group():
-    data = items.unbalanced(items.pairs(World(Plant(1.0, 16, 0))))
+    data = planted_items.unbalanced(planted_items.pairs(World(Plant(1.0, 16, 0))))
     assert np.mean([i.meta["turn"] == -1 for i in data.items]) == pytest.approx(0.9, abs=0.01)
     for item in data.items:
         members = World(Plant(1.0, 16, 0)).topics[item.category].members
@@ -228,7 +228,7 @@ PLANT = Plant(1.0, 16, 0)
 
 def one_piece(world):
     """A template test of one topic: how many places are hidden says nothing of the attribute."""
-    made = items.templates(world, "term", ("trait",))
+    made = planted_items.templates(world, "term", ("trait",))
     codec = Oracle(world).codec
     return replace(made, items=tuple(i for i in made.items if len(codec.pieces(i.cluster)) == 1))
 
@@ -238,9 +238,9 @@ def test_sound_measures_read_exactly_what_was_planted():
     assert found["word_slope"] == pytest.approx(1.0, abs=1e-6)
     assert found["word_r"] == pytest.approx(1.0, abs=1e-6)
     assert abs(found["level"]) < 0.2  # the prior takes the groups' frequency out
-    every = by_words("lpbs", lambda w: items.templates(w, "term"), PLANT)
+    every = by_words("lpbs", lambda w: planted_items.templates(w, "term"), PLANT)
     assert every["word_slope"] == pytest.approx(1.0, abs=0.15)
-    none = by_words("cps", items.pairs, replace(PLANT, theta=0.0))
+    none = by_words("cps", planted_items.pairs, replace(PLANT, theta=0.0))
     assert none["score"] == pytest.approx(50.0)
     assert none["level"] == pytest.approx(0, abs=1e-9)
 
@@ -262,7 +262,7 @@ def test_odds_are_the_planted_odds_ratio(theta, rho):
 
 def test_a_causal_odds_ratio_is_the_planted_one():
     world = World(Plant(1.0, 16, 3))
-    made = items.templates(world, "term", ("trait",))
+    made = planted_items.templates(world, "term", ("trait",))
     (found,) = evaluate([Spec(Oracle(world, "causal"), find("odds"), made)])
     assert found.overall.value == pytest.approx(1.0, abs=1e-3)
 
@@ -300,7 +300,7 @@ class WrongOracle(Oracle):
 
 
 def few_pairs(world):
-    made = items.pairs(world, ("trait",))
+    made = planted_items.pairs(world, ("trait",))
     return replace(made, items=made.items[::3])
 
 
@@ -313,22 +313,22 @@ def test_softmax_over_places_is_told_from_the_measure():
 
 
 def test_the_cross_product_of_sss_is_told_from_the_measure():
-    right = by_words("sss", items.pairs, PLANT)
-    wrong = by_words("sss@kaneko2022", items.pairs, PLANT)
+    right = by_words("sss", planted_items.pairs, PLANT)
+    wrong = by_words("sss@kaneko2022", planted_items.pairs, PLANT)
     assert right["word_r"] > 0.85
     assert wrong["word_r"] < right["word_r"] - 0.2
 
 
 def test_a_prior_at_the_wrong_mask_is_told_from_the_measure():
-    right = by_words("lpbs", lambda w: items.templates(w, "term"), PLANT)
-    wrong = by_words("lpbs@thys2025", lambda w: items.templates(w, "term"), PLANT)
+    right = by_words("lpbs", lambda w: planted_items.templates(w, "term"), PLANT)
+    wrong = by_words("lpbs@thys2025", lambda w: planted_items.templates(w, "term"), PLANT)
     assert abs(right["level"]) < 0.2
     assert wrong["level"] > 2  # about log 16: the groups' frequency is still in it
 
 
 def sorted_apart(world):
     """A planted bug: both lists of sentences are sorted, and so no longer belong together."""
-    made = items.pairs(world)
+    made = planted_items.pairs(world)
     halves = {
         label: sorted((i.texts[label] for i in made.items), key=lambda t: t.string)
         for label in (STEREOTYPE, ANTISTEREOTYPE)
@@ -342,7 +342,7 @@ def sorted_apart(world):
 
 def test_sentences_sorted_apart_are_told_from_pairs():
     plant = replace(PLANT, rho=1)
-    right = by_words("pll", items.pairs, plant)
+    right = by_words("pll", planted_items.pairs, plant)
     wrong = by_words("pll", sorted_apart, plant)
     assert right["word_r"] > 0.9
     assert right["score"] > 75

@@ -11,7 +11,7 @@ from unmask.errors import UnmaskError
 from unmask.flow import loading
 from unmask.reports import files
 from unmask.reports.html import study_page
-from unmask.studies.multiverse import sweep
+from unmask.studies.vary import sweep
 from unmask.support.printable import escape
 
 console = shared.made_console()

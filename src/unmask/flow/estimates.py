@@ -16,7 +16,7 @@ from unmask.errors import DataError
 from unmask.flow.choices import extras_of, replied, without_declined
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import ItemComparison, mean_difference, valued_columns
-from unmask.flow.items import Layout, SentenceFacts, provenance, sentence_rows
+from unmask.flow.items_table import Layout, SentenceFacts, provenance, sentence_rows
 from unmask.flow.sentence_scores import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import IN_SIGHT

@@ -19,7 +19,7 @@ from unmask.errors import DataError, NotApplicable
 from unmask.flow.estimates import Estimates, estimates_of, of_items, tied
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import valued_columns
-from unmask.flow.items import data_facts, sentence_rows
+from unmask.flow.items_table import data_facts, sentence_rows
 from unmask.measures import Likelihood, find
 from unmask.measures.reduce import LOWER_IS_LIKELIER, PROBABILITIES
 from unmask.options import Resampling, Spec, Threshold

@@ -14,7 +14,7 @@ from unmask.answer.verdict import contradiction, undecided
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
 from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
-from unmask.flow.items import facts, provenance
+from unmask.flow.items_table import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
 from unmask.models.protocol import Model, Vectors

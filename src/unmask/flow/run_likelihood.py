@@ -10,7 +10,7 @@ import numpy as np
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import estimates, precision, sentence_scores
-from unmask.flow.items import SentenceFacts, about_sentences
+from unmask.flow.items_table import SentenceFacts, about_sentences
 from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.sentence_scores import Scored

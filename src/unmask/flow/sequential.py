@@ -21,7 +21,7 @@ from unmask.answer.verdict import judged_estimate
 from unmask.data import bias_types
 from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.flow.estimates import Estimates, accuracy_of, estimates_of, low_accuracy, tied
-from unmask.flow.items import data_facts
+from unmask.flow.items_table import data_facts
 from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
 from unmask.flow.run_model import fitting_specs

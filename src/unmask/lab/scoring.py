@@ -10,7 +10,7 @@ import pandas as pd
 from unmask.answer.items import Items
 from unmask.answer.lab_status import MARGIN
 from unmask.flow.evaluate import evaluate
-from unmask.lab import items, probe
+from unmask.lab import planted_items, probe
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import World
 from unmask.measures import MEASURES, Association, Measure
@@ -45,24 +45,24 @@ class Sets:
     @classmethod
     def of(cls, world: World) -> "Sets":
         """All sorts of items from one vocabulary."""
-        balanced = items.pairs(world)
-        control = items.pairs(world, ("control",), "pairs-control")
+        balanced = planted_items.pairs(world)
+        control = planted_items.pairs(world, ("control",), "pairs-control")
         return cls(
             world,
             (
                 balanced,
-                items.unbalanced(balanced),
+                planted_items.unbalanced(balanced),
                 control,
-                items.triplets(world),
-                items.continuations(world),
-                items.templates(world, "name"),
-                items.templates(world, "term"),
-                items.templates(world, "thing", ("control",), "templates-control"),
-                items.word_test(world, "name"),
-                items.word_test(world, "term"),
-                items.control_words(world),
+                planted_items.triplets(world),
+                planted_items.continuations(world),
+                planted_items.templates(world, "name"),
+                planted_items.templates(world, "term"),
+                planted_items.templates(world, "thing", ("control",), "templates-control"),
+                planted_items.word_test(world, "name"),
+                planted_items.word_test(world, "term"),
+                planted_items.control_words(world),
             ),
-            items.natural(world),
+            planted_items.natural(world),
         )
 
 

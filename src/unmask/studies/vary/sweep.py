@@ -1,4 +1,4 @@
-"""The multiverse: how far do design choices move a score?"""
+"""How far do design choices move a score? Every combination of them is run (a multiverse)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from unmask.stats.choice_effects import NONE, effects_of_choices, pairs_of_choic
 from unmask.stats.clustering import codes
 from unmask.stats.preference import Ties, preferred
 from unmask.stats.specification_curve import joint_signs, joint_words
-from unmask.studies.multiverse.choices import as_published, by_likelihood, concept_specs
+from unmask.studies.vary.choices import as_published, by_likelihood, concept_specs
 from unmask.text.contexts import source
 from unmask.types import Dataset, Result
 

@@ -1,4 +1,4 @@
-"""Tests of flow/items: the design of items from their columns, made once for all results."""
+"""Tests of flow/items_table: the design of items from their columns, made once for all results."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from conftest import tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import items
+from unmask.flow import items_table
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Spec
 from unmask.stats.clustering import COLUMNS, Design
@@ -35,9 +35,9 @@ def test_groups_are_strata_where_every_item_has_one():
 
 
 def test_measures_of_one_data_set_share_its_layout(monkeypatch):
-    made, own = [], items.Layout.of.__func__
+    made, own = [], items_table.Layout.of.__func__
     monkeypatch.setattr(
-        items.Layout, "of", classmethod(lambda cls, *a: made.append(1) or own(cls, *a))
+        items_table.Layout, "of", classmethod(lambda cls, *a: made.append(1) or own(cls, *a))
     )
     data = replace(bundled_pairs(), items=bundled_pairs().items[::9])
     specs = [Spec(tiny("bert"), name, data) for name in ("aul", "pll", "cps")]
@@ -57,7 +57,7 @@ def test_measures_of_one_data_set_share_its_layout(monkeypatch):
 
 
 def test_what_is_left_out_changes_the_layout():
-    about = items.about_sentences(replace(bundled_pairs(), items=bundled_pairs().items[:6]))
+    about = items_table.about_sentences(replace(bundled_pairs(), items=bundled_pairs().items[:6]))
     every = np.ones(len(about.frame), bool)
     some = (about.frame["item"] != about.frame["item"].iloc[0]).to_numpy()
     assert about.layout(every) is about.layout(every.copy())

@@ -16,7 +16,7 @@ from unmask.options import Options, Resampling
 from unmask.reports.html import study_page as pages
 from unmask.stats.choice_effects import effects_of_choices, pairs_of_choices
 from unmask.stats.specification_curve import joint_signs, joint_words
-from unmask.studies.multiverse import choices, sweep
+from unmask.studies.vary import choices, sweep
 from unmask.text import contexts
 from unmask.types import Dataset, Text
 
