@@ -28,7 +28,7 @@ def plan(
     ] = None,
     detect: Annotated[
         str, typer.Option(help="Effects to detect, in percentage points, d or as a factor.")
-    ] = "5,0.5d,1.2x",
+    ] = "10,0.5d,1.2x",
     power: Annotated[float, typer.Option(help="Probability of detecting the effect.")] = 0.8,
     **chosen: Any,
 ) -> None:
@@ -54,9 +54,10 @@ def _print_expected(name: str, power: float, level: float) -> None:
             raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs.")
         frame = design.expected_power(dataset, power=power, level=level)
         head = f"Smallest bias that {dataset.name} detects with power {power:g}, by bias type"
+        frame = frame.rename(columns={"points": "pp", "times": "factor"})
         terminal.print_frame(console, frame, head)
     console.print(
-        "points: percentage points from 50. times: the same as a factor, for the measure trait. "
+        "pp: percentage points from 50. factor: the equivalent for the measure trait. "
         "After a run, 'unmask plan FOLDER' estimates both for that model.",
         highlight=False,
     )
