@@ -21,7 +21,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 
 import unmask
-from conftest import invoke, tiny
+from conftest import ROOT, invoke, tiny
 from simulated_models import simulated
 from unmask.answer.items import Items
 from unmask.cli import pages
@@ -415,6 +415,14 @@ return { nearest, up, down, sorted: head.getAttribute("aria-sort"),
     assert found["up"] == ["a <b>fair</b>", "b", "c"]
     assert found["down"] == found["up"][::-1]
     assert (found["sorted"], found["bars"]) == ("descending", 3)
+
+
+def test_tables_are_stacked_on_narrow_screens_only():
+    """Paper is as narrow as a tablet: stacked there, a page of 23 sheets had 52."""
+    css = (ROOT / "src/unmask/reports/templates/report.css").read_text()
+    rules = re.findall(r"@media ([^{]*max-width[^{]*)\{", css)
+    assert rules
+    assert all(rule.startswith("screen and") for rule in rules)
 
 
 @browser
