@@ -155,7 +155,7 @@ def test_what_is_smaller_than_what_matters_is_negligible(planted):
     every = answers(Results(wide))
     assert {a.verdict for a in every} == {"negligible"}
     text = answer_sentences.sentence(every)
-    assert text.startswith("No bias overall of more than 60 pp: ")
+    assert text.startswith("No overall bias of more than 60 pp: ")
     assert "Negligible (less than 60 pp): " in text
 
 

@@ -209,7 +209,9 @@ def test_less_stereotype_is_told_from_less_knowledge():
         return knowledge_sentences(frame, types)[0]
 
     closer, none = "closer to fair", "no difference shown"
-    assert said(closer, 0.0, 0.9).startswith("b is less stereotypical, and no loss of knowledge")
+    assert said(closer, 0.0, 0.9).startswith(
+        "b is closer to fair for at least one bias type, and no loss of knowledge"
+    )
     assert "but also knows less: it may be partly damaged" in said(closer, -0.5, 0.001)
     assert said(none, -0.5, 0.001).startswith("b knows less than a, and no change in stereotypes")
     assert said(none, 0.0, 0.9).startswith("No loss of knowledge is shown between a and b")

@@ -86,7 +86,8 @@ def _other_data(answer: Answer) -> str:
         by_data.setdefault(e.result.data, e)
     main = answer.main.result.data
     others = [
-        f" On {data}, the overall bias is {e.verdict.word} ({main_number(e)})."
+        f" On {data}, the overall {'verdict' if e.verdict.word == 'inconclusive' else 'bias'} is "
+        f"{e.verdict.word} ({main_number(e)})."
         for data, e in by_data.items()
         if data != main and e.verdict is not None and e.verdict.word != answer.verdict
     ]
@@ -97,7 +98,7 @@ def _overall_verdict(answer: Answer) -> str:
     return {
         "biased": f"{_capital(answer.strength)} stereotypical bias overall",
         "reversed": f"{_capital(answer.strength)} bias against the stereotypes overall",
-        "negligible": f"No bias overall of more than {negligible_size(answer)}",
+        "negligible": f"No overall bias of more than {negligible_size(answer)}",
         "inconclusive": "Inconclusive overall",
     }[answer.verdict]
 

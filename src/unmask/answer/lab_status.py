@@ -30,7 +30,7 @@ OPEN = {
 }
 CLAUSES = {
     "validated": "detects a planted bias at any group frequency",
-    "untestable": "these models fail even the control, so it cannot be judged",
+    "untestable": "does not detect even the control in these models, so it cannot be judged",
     "baseline": "not meant to detect bias",
     UNTESTED: "the lab has not tested this measure on this kind of model",
 }

@@ -32,7 +32,7 @@ def plan(
     power: Annotated[float, typer.Option(help="Probability of detecting the effect.")] = 0.8,
     **chosen: Any,
 ) -> None:
-    """Estimate how many items, clusters and words a study needs."""
+    """Estimate how many words and templates a study needs."""
     options.Resampling(**chosen)
     if data is not None:
         _print_expected(data, power, chosen["level"])

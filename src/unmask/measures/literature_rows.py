@@ -170,8 +170,8 @@ DISCO_DELOBELLE2022 = variant(
     deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills "
     "differ in a chi-squared test of their probabilities, the woman's as expected. A word that "
     "only the man has makes the statistic infinite, so that in effect it is the share of pairs "
-    "whose fills differ. Its templates have a typographic apostrophe, and The with a capital "
-    "inside sentences, also before names; use data written in the same way.",
+    "whose fills differ. Its templates have a typographic apostrophe, and 'The' with a capital "
+    "inside sentences, even before names; use data written in the same way.",
 )
 LIKELIHOOD_BIAS = Likelihood(
     name="likelihood-bias",

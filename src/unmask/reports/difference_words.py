@@ -124,11 +124,11 @@ def sentences(frame: pd.DataFrame) -> list[str]:
         )
         lines = [*lines[:PAIRS], f"{others}: see the figure."]
     if len(lines) + len(undecided) > PAIRS:
+        if not undecided:
+            return lines
         word = "other " if lines else ""
-        return [
-            *lines,
-            f"No difference is shown for {len(undecided)} {word}pairs of models.",
-        ]
+        pairs = counted(len(undecided), f"{word}pair of models", f"{word}pairs of models")
+        return [*lines, f"No difference is shown for {pairs}."]
     return lines + undecided
 
 
@@ -150,10 +150,11 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
         lost, won = ([text for text, sign in sure if sign == s] for s in (-1, 1))
         verdicts = _verdicts(bias_types, first, second)
         less = CLOSER in verdicts
+        fairer = f"{second} is closer to fair for at least one bias type"
         if less and lost:
-            claim = f"{second} is less stereotypical, but also knows less: it may be partly damaged"
+            claim = f"{fairer}, but also knows less: it may be partly damaged"
         elif less:
-            claim = f"{second} is less stereotypical, and no loss of knowledge is shown"
+            claim = f"{fairer}, and no loss of knowledge is shown"
         elif lost:
             claim = f"{second} knows less than {first}"
             if not verdicts - {NONE}:

@@ -40,8 +40,9 @@ def test_a_file_becomes_records(tmp_path):
     assert second.limits() == {"points": 5.0, "times": pytest.approx(math.log(1.5))}
     assert (second.name, second.bias_type) == ("gender is small", ("gender",))
     assert (
-        third.name == "cps, cat: not more biased than the baseline by more than 2, in either "
-        "direction, in overall scores"
+        third.name
+        == "cps, cat: at most 2 further from fair than the baseline, in either direction, "
+        "in overall scores"
     )
 
 

@@ -328,7 +328,9 @@ def _nothing_found(
         else:
             undecided.append(answer)
     if failing:
-        return Outcome(model, rule, "fail", f"biased: {_first_names(failing)}", len(counting))
+        return Outcome(
+            model, rule, "fail", f"biased or reversed: {_first_names(failing)}", len(counting)
+        )
     if undecided:
         needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
         names = _first_names([a.bias_type for a in undecided], 9)

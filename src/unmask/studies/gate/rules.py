@@ -102,8 +102,8 @@ class Rule:
         fields_named = {
             "nothing_found": "no bias found",
             "at_most": f"bias of at most {self.at_most}",
-            "no_worse_by": f"not more biased than the baseline by more than {self.no_worse_by}, "
-            "in either direction",
+            "no_worse_by": f"at most {self.no_worse_by} further from fair than the baseline, in "
+            "either direction",
         }[self.check]
         over = ", in overall scores" if self.by == "score" else ""
         return f"{'; '.join(about)}: {fields_named}{over}" if about else f"{fields_named}{over}"

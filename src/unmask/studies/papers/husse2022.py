@@ -73,7 +73,7 @@ def _remarks(request: Request) -> list[str]:
     ]
     if request.contexts is not None:
         remarks.append(
-            f"At most {request.sentences} natural sentences of a word are used (--sentences); the "
+            f"At most {request.sentences} natural sentences per word are used (--sentences); the "
             "paper takes 1,000 for SEAT and 10,000 for CEAT. As in the paper, sentences for CEAT "
             "are cut to four words on each side, and sentences for LPBS have at most "
             f"{APART} words between target and attribute."

@@ -159,7 +159,7 @@ def scatter(run: HusseRun) -> Figure:
     title = "Figure 5: scores of the methods against one another"
     note = (
         "The eight main tests. CEAT is on natural sentences in the paper, and here where a store "
-        "was given; else on templates. The other methods are on templates."
+        "was given; otherwise on templates. The other methods are on templates."
     )
     return study_charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns), note)
 

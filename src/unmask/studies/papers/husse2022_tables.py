@@ -318,8 +318,9 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         display.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
     note = (
         "At most 8 tests: intervals usually reach from below 0 to near 1. CEAT is on natural "
-        "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
-        "tests that are significant for both methods by the paper's tests; empty where too few are."
+        "sentences in the paper, and here where a store was given; otherwise on templates. "
+        "'sig.': only tests that are significant for both methods by the paper's tests; empty "
+        "where too few are."
     )
     star = (
         "n/a: too few tests are significant for both methods. All of ELMo's scores are "
