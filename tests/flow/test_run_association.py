@@ -152,7 +152,7 @@ def test_commands(tmp_path):
 def test_ceat_takes_sets_of_one_word_by_design_only():
     """husse2022's Table 14 has simplified sets of one word; one word left of many is refused."""
     result = unmask.evaluate("bundled", "ceat", "husse-c3-term-simplified", samples=200)
-    assert result.overall.method == "one word a side"
+    assert result.overall.method == "one word per set"
     assert np.isnan(result.overall.low)
     assert result.verdicts[""].word == "inconclusive"
     assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()

@@ -258,7 +258,7 @@ def test_results_say_how_products_were_made(monkeypatch):
     assert "products" not in unmask.evaluate_specs(specs, Options(cache=False))[0].settings
     monkeypatch.setattr(paths, "split_products", all_layers)
     found = unmask.evaluate_specs(specs, Options(cache=False))[0]
-    assert "half precision" in found.settings["products"]
+    assert "half-precision" in found.settings["products"]
 
 
 def test_a_cpu_multiplies_in_float32_itself():
@@ -304,5 +304,5 @@ def test_scores_of_a_gpu_are_those_of_the_cpu():
     for name in ("pll", "aul", "aula"):
         one, two = (unmask.evaluate_specs([Spec(m, name, data)], how)[0] for m in (here, there))
         assert np.allclose(one.items.score, two.items.score, rtol=1e-4, atol=1e-4)
-        assert "half precision" in two.settings["products"]
+        assert "half-precision" in two.settings["products"]
         assert "products" not in one.settings
