@@ -46,7 +46,7 @@ W_SEAT = Association(
     pool=_ANY_WORD,
     test="permutation",
     cite=("tan2019",),
-    criticism="Depends on templates, piece pooling and layer: vary them before you conclude.",
+    criticism="Depends on templates, piece pooling and layer: vary them first, then conclude.",
 )
 CEAT = Association(
     name="ceat",

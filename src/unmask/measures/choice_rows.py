@@ -114,7 +114,7 @@ CHAT_LL = Likelihood(
     stream="reply",
     request=REQUEST,
     cite=("salazar2020",),
-    criticism="A tuned model gives little probability to any bare sentence, so style matters much. "
+    criticism="A tuned model gives little probability to bare sentences, so style matters a lot. "
     "It measures the distribution, not the replies that users see.",
 )
 CHAT_CPS = replace(

@@ -71,8 +71,8 @@ CBS_AHN2021 = variant(
     plans={"masked": plans.crossed_target},
     prior={"masked": plans.crossed_prior},
     deviation="Every piece of a name, in lower case, is queried at each of its positions, and the "
-    "probabilities are multiplied. Where the name follows the attribute the prior is read from the "
-    "second mask of the row on, which is inside the attribute if that has several pieces. The "
+    "probabilities are multiplied. Where the name follows the attribute, the prior is read "
+    "starting at the row's second mask, inside the attribute if that has several pieces. The "
     "hidden attribute has as many masks as its singular has pieces, in plural templates too.",
 )
 GEST = Likelihood(

@@ -227,9 +227,9 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
     )
     few = int(len(labels) - labels.sum())
     note = (
-        f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type; with its writer "
-        f"that is the paper's 'more than three of six'. {few} of {len(labels)} items are below it. "
-        "0.5 is chance. The paper gives its curves as a picture only."
+        f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type. With the writer "
+        f"as a sixth, this is the paper's 'more than three of six'. {few} of {len(labels)} items "
+        "are below it. 0.5 is chance. The paper gives its curves as a picture only."
     )
     title = "Figure 1: agreement with people (area under the curve)"
     drawn = study_charts.roc(points, "Figure 1: ROC curves against human ratings")

@@ -103,7 +103,7 @@ def table1(run: KanekoRun) -> list[Table]:
         "its own place; 'by the definition' only the tokens that the measure is about. "
         "StereoSet's unrelated sentences do not count. n counts items. McNemar's test "
         "compares AUL with CPS and SSS on the tokens that both measures query. It treats tokens as "
-        "independent, and so does the paper's own test, which its mark shows (p < 0.01)."
+        "independent, and so does the paper's own test, whose result (p < 0.01) the mark shows."
     )
     title, columns = "Table 1: token prediction accuracy", ("measure", "data")
     star = "A dagger: AUL's accuracy differs from that of CPS or SSS (McNemar, p < 0.01)."
