@@ -134,7 +134,7 @@ def test_validated_measures_count_first_and_unfit_ones_never(planted):
     assert not any(v.counts for v in judged_[1].verdicts.values())
     unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))
     assert {a.verdict for a in unfit} == {"inconclusive"}
-    assert "fail even the control" in unfit[0].why
+    assert "not detect even the control" in unfit[0].why
     assert "Inconclusive with these measures" in answer_sentences.sentence(unfit)
 
 

@@ -206,7 +206,7 @@ def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):
 
 
 def test_a_baseline_is_compared_by_the_distance_from_fair(tmp_path):
-    assert "more biased than the baseline" in Rule(no_worse_by="5").name
+    assert "further from fair than the baseline" in Rule(no_worse_by="5").name
     assert "either direction" in Rule(no_worse_by="5").name
 
 
