@@ -14,7 +14,7 @@ A bias type is *biased* or *reversed* if any of its tests is significant after c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -236,17 +236,12 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
             _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, correction)
         )
     failed, doubt = failed_controls(results), unproven(results)
-    if doubt:
-        entries = [_unless_shown(a, lambda _: doubt) for a in entries]
-    else:
-        controls = {a.bias_type: partial(_control, failed, a.bias_type) for a in entries}
-        entries = [_unless_shown(a, controls[a.bias_type], ABILITY) for a in entries]
+
+    def reason(bias_type: str, evidence: Evidence) -> str:
+        return doubt or failed.get((bias_type, evidence.result.measure), "")
+
+    entries = [_unless_shown(a, reason, "" if doubt else ABILITY) for a in entries]
     return sorted(entries, key=_place)
-
-
-def _control(failed: Mapping[tuple[str, str], str], bias_type: str, evidence: Evidence) -> str:
-    """Why the measure of some evidence cannot show that there is no bias; empty if it can."""
-    return failed.get((bias_type, evidence.result.measure), "")
 
 
 def _place(answer: Answer) -> tuple[bool, int, float]:
@@ -271,23 +266,26 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
     return failed
 
 
-def _unless_shown(answer: Answer, doubt: Callable[[Evidence], str], needed: str = "") -> Answer:
+def _unless_shown(answer: Answer, reason: Callable[[str, Evidence], str], needed: str) -> Answer:
     """Turn negligible into inconclusive where the model has not shown ability.
 
-    `doubt` gives the reason, empty if there is none. A network that knows nothing prefers nothing.
+    `reason` says of a bias type's evidence why it cannot show that there is no bias; empty if it
+    can. A network that knows nothing prefers nothing.
     """
 
     def unshown(e: Evidence) -> Evidence:
-        if e.verdict is None or e.verdict.word != "negligible" or not doubt(e):
+        why = reason(answer.bias_type, e)
+        if e.verdict is None or e.verdict.word != "negligible" or not why:
             return e
-        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, doubt(e)))
+        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, why))
 
     evidence = tuple(map(unshown, answer.evidence))
     main = unshown(answer.main)
     answer = replace(answer, evidence=evidence, main=main)
-    if answer.verdict != "negligible" or not (reason := doubt(main)):
+    why = reason(answer.bias_type, main)
+    if answer.verdict != "negligible" or not why:
         return answer
-    return replace(answer, verdict="inconclusive", why=reason, needed=needed)
+    return replace(answer, verdict="inconclusive", why=why, needed=needed)
 
 
 def _distinct(results: Sequence[Result]) -> list[Result]:

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from unmask.answer.evidence import Evidence
 from unmask.answer.scales import SCALES, STRENGTHS, Scale
 from unmask.stats.intervals import MIN_CLUSTERS
-from unmask.stats.power import Pilot, pilot_of, words_needed
+from unmask.stats.power import Needed, Pilot, pilot_of, words_needed
 
 MOST_ADDED = 10_000  # words that somebody may be asked to add
 
@@ -49,9 +49,7 @@ def _more_items(main: Evidence, level: float) -> str:
     return f"add about {addition} to detect a {size[1]} bias" if addition else ""
 
 
-def cheapest_addition(
-    pilot: Pilot, needed: tuple[int | None, int | None, tuple[int, int] | None], unit: str
-) -> str:
+def cheapest_addition(pilot: Pilot, needed: Needed, unit: str) -> str:
     """What to add to a pilot's items: words, templates or both, whichever makes the fewest items.
 
     `needed` is what `Pilot.needed` returns. Empty if nothing is missing, or nothing helps.

@@ -13,7 +13,7 @@ from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
 MIN_ITEMS_OF_WRITER = 3  # a writer with fewer items is not checked
-MOST_CHANGED = 0.5  # share of the words that a swap replaces
+SHORT_SWAP, MOST_CHANGED = 2, 0.5  # words that a swap replaces: these, or this share at most
 LENGTHS = 1.5  # ratio of lengths from which the longer sentence is at a disadvantage
 AGREED = 3  # of five annotators
 FLAGS = {
@@ -22,7 +22,7 @@ FLAGS = {
     "blank": "BLANK is missing, occurs twice, or is glued to a word",
     "contradictory": "another item has the same sentences with the two labels exchanged",
     "duplicate": "another item has the same sentences",
-    "several changes": "the sentences differ in more than one place",
+    "several changes": "the sentences differ in more than one place, or in most words",
     "length": f"one sentence is more than {LENGTHS} times as long",
     "case": "the sentences differ in letter case where they should not",
     "few by writer": f"its writer has fewer than {MIN_ITEMS_OF_WRITER} items",
@@ -156,8 +156,8 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
     changed = align(pro.lower().split(), anti.lower().split()).changed
     if not changed[0] or not changed[1]:
         flags.append("empty difference")
-    rewritten = min(map(len, changed)) > MOST_CHANGED * max(len(pro_words), len(anti_words))
-    if max(map(_regions, changed)) > 1 or (rewritten and min(map(len, changed)) > 2):
+    most = max(SHORT_SWAP, MOST_CHANGED * max(len(pro_words), len(anti_words)))
+    if max(map(_regions, changed)) > 1 or min(map(len, changed)) > most:
         flags.append("several changes")
     # A capital at the start of a sentence is not a mismatch.
     words = zip(pro_words[1:], anti_words[1:], strict=False)

@@ -10,6 +10,7 @@ limit is taken (Browne 1995).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,10 @@ def clusters_needed(
         return bool((quantile((1 + level) / 2, df) + quantile(power, df)) * se <= points / 100)
 
     return _smallest(enough, 3, f"clusters would be needed to detect {points:g} percentage points")
+
+
+# Words, templates, and both together that a study needs; None if no number is enough.
+Needed: TypeAlias = tuple[int | None, int | None, tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,7 @@ class Pilot:
         needed = quantile((1 + level) / 2, df) + quantile(power, df)
         return bool(needed * math.sqrt(value) <= float(ndtri(0.5 + points / 100)))
 
-    def needed(
-        self, points: float, *, power: float = 0.8, level: float = 0.95
-    ) -> tuple[int | None, int | None, tuple[int, int] | None]:
+    def needed(self, points: float, *, power: float = 0.8, level: float = 0.95) -> Needed:
         """Words needed with these templates, templates with these words, and the fewest of both.
 
         None if no number is enough: more words do not make up for missing templates.

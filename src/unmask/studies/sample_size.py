@@ -16,6 +16,7 @@ from unmask.answer.needed import cheapest_addition
 from unmask.answer.verdict import Correction
 from unmask.options import Threshold, amount_text
 from unmask.stats.power import (
+    Needed,
     Pilot,
     as_factor,
     check,
@@ -96,18 +97,16 @@ def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[di
     ]
 
 
-def _advice(answer: Answer, pilot: Pilot, amount: str, needed: Any) -> str:
+def _advice(answer: Answer, pilot: Pilot, amount: str, needed: Needed) -> str:
     """What to do, in a sentence."""
     if answer.needed == ABILITY:
         return f"{ABILITY.capitalize()}: the model fails the positive control."
     if needed[0] is not None and needed[0] <= pilot.n_words:
         return "These items are enough."
     addition = cheapest_addition(pilot, needed, "word")
-    return (
-        f"Add about {addition}."
-        if addition
-        else f"Adding words or templates will not be enough to detect {amount}."
-    )
+    if addition:
+        return f"Add about {addition}."
+    return f"Adding words or templates will not be enough to detect {amount}."
 
 
 def _words(answer: Answer, d: float, power: float, level: float) -> list[dict[str, Any]]:

@@ -37,8 +37,7 @@ def language(sentence: str) -> str:
         return "East Asian script" if first in EAST_ASIAN else f"{first.capitalize()} script"
     words = {w.lower() for w in _WORD.findall(sentence)}
     hits = Counter({name: sum(w in vocab for w in words) for name, vocab in COMMON.items()})
-    hits.update(
-        {name: any(c in sentence.lower() for c in special) for name, special in LETTERS.items()}
-    )
+    lower = sentence.lower()
+    hits.update({name: any(c in lower for c in special) for name, special in LETTERS.items()})
     (best, most), (_, second) = hits.most_common(2)
     return best if most >= MIN_WORDS and most > second else ""
